@@ -1,0 +1,65 @@
+//! What a person sees and approves, kept exactly as it was proposed: nothing filled in, absent ≠ null ≠ [].
+
+use crate::canonical::sha256;
+use crate::email::{self, EmailView};
+use crate::json::FieldError;
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+
+/// An attachment's bytes with what names them. In the payload value only `sha256` and `size` stand for the bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Attachment {
+    pub sha256: String,
+    pub bytes: Arc<[u8]>,
+}
+
+impl Attachment {
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Attachment { sha256: hex::encode(sha256(&bytes)), bytes: bytes.into() }
+    }
+}
+
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Attachment({} bytes)", self.bytes.len())
+    }
+}
+
+/// A checked payload: the JSON value that is hashed (attachments as `sha256` and `size`) and the attachments' bytes.
+#[derive(Clone, PartialEq)]
+pub struct Payload {
+    effect: String,
+    value: Value,
+    attachments: Vec<Attachment>,
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Payload({}, {} attachments)", self.effect, self.attachments.len())
+    }
+}
+
+impl Payload {
+    /// Checks a payload as proposed or as edited. Attachments come as `base64`; an edit may instead name one it already
+    /// has by `sha256` (looked up in `known`). Unknown fields are refused by name.
+    pub fn parse(effect: &str, value: Value, known: &[Attachment]) -> Result<Payload, FieldError> {
+        let (value, attachments) = email::check(effect, value, known)?;
+        Ok(Payload { effect: effect.to_owned(), value, attachments })
+    }
+
+    pub fn effect(&self) -> &str {
+        &self.effect
+    }
+    /// The value that is hashed and shown.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+    pub fn attachments(&self) -> &[Attachment] {
+        &self.attachments
+    }
+    /// The typed reading of `email.send` and `email.reply`.
+    pub fn email(&self) -> Option<EmailView> {
+        email::view(&self.effect, &self.value, &self.attachments)
+    }
+}

@@ -1,0 +1,38 @@
+//! `cargo xtask bench [NAME…]`: ratios and counts, never wall times alone (the machine may be busy).
+//!
+//! Each measurement is one function in [`ALL`]; it prints what it found and its target, and fails if it could not
+//! measure. They run on the release build, on a real disk.
+
+use std::path::Path;
+
+use crate::node::Node;
+use crate::sh::{self, cargo};
+use crate::{packages, page, setup};
+
+/// Gets an empty folder on the disk that holds the repository; the programs are in `sh::TARGET/release`.
+type Measurement = (&'static str, fn(&Path) -> Result<(), String>);
+
+/// Name and function, in the order they run.
+const ALL: &[Measurement] = &[];
+
+pub fn run(names: &[&str]) -> Result<(), String> {
+    let node: Node = setup(packages::Needs::Test)?;
+    page::build(&node)?;
+    sh::run("release build", cargo().args(["build", "--release", "--workspace", "--quiet"]))?;
+    let scratch = sh::TARGET.join("bench");
+    let chosen: Vec<&Measurement> = ALL.iter().filter(|(name, _)| names.is_empty() || names.contains(name)).collect();
+    if chosen.is_empty() {
+        return Err(format!(
+            "no such measurement; there are: {}",
+            ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+        ));
+    }
+    for (name, measure) in chosen {
+        sh::say(name);
+        let _ = std::fs::remove_dir_all(&scratch);
+        std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+        measure(&scratch)?;
+    }
+    let _ = std::fs::remove_dir_all(&scratch);
+    Ok(())
+}

@@ -43,7 +43,7 @@ impl Postgres {
             .port();
         let make = format!(
             "cd {at} && {user}{bin}/initdb -D {at}/data -U countersign --pwfile={at}/pw -A scram-sha-256 -E UTF8 --locale=C --no-sync > {at}/log 2>&1 \
-             && {user}{bin}/pg_ctl start -w -D {at}/data -l {at}/log -o \"-c listen_addresses=127.0.0.1 -p {port} -k {at} -c fsync=off -c max_connections=200\" >> {at}/log 2>&1",
+             && {user}{bin}/pg_ctl start -w -D {at}/data -l {at}/server.log -o \"-c listen_addresses=127.0.0.1 -p {port} -k {at} -c fsync=off -c max_connections=200\" >> {at}/log 2>&1",
             bin = bin.display(),
         );
         sh::run("PostgreSQL: start", Command::new("sh").args(["-c", &make]))

@@ -5,12 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
+use utoipa::ToSchema;
 
 /// Times are RFC 3339 in UTC (`2026-11-02T09:15:00Z`), ids are texts such as `A-17`.
 pub type Time = String;
 
 /// The action key in parts (interfaces.md).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
 #[ts(export)]
 pub struct KeyDoc {
     pub environment: String,
@@ -83,7 +84,7 @@ pub struct LookupDoc {
     pub text: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
 #[ts(export)]
 pub struct ReceiptDoc {
     /// `answer`, `lookup`, `late_answer`, `dsn` or `person`.
@@ -97,7 +98,7 @@ pub struct ReceiptDoc {
 }
 
 /// The follow-up that files the copy in Sent. Never says anything about the send itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
 #[ts(export)]
 pub struct FilingDoc {
     /// `not_needed`, `waiting`, `already_present`, `filed` or `failed`.
@@ -116,7 +117,7 @@ pub struct DeliveryDoc {
 }
 
 /// What comes next by itself: `undo_ends`, `attempt`, `look`, `expires`, `waits_for`, `filing` …
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
 #[ts(export)]
 pub struct NextDoc {
     pub what: String,
@@ -387,7 +388,7 @@ pub struct FeedEvent {
 }
 
 /// Errors at every border. `code` is one of the command line's words (interfaces.md).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
 #[ts(export)]
 pub struct ErrorDoc {
     /// `internal`, `bad_input`, `conflict`, `not_permitted`, `locked`, `not_found`, `unknown`, `refused`, `gave_up`,
@@ -400,4 +401,56 @@ pub struct ErrorDoc {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub action: Option<String>,
+}
+
+/// What became of one action of a proposal (interfaces.md).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
+#[ts(export)]
+pub struct ProposalActionAnswer {
+    pub step: String,
+    /// None where no action exists (not permitted, conflict, not taken).
+    pub id: Option<String>,
+    pub key: Option<KeyDoc>,
+    pub idempotency_key: Option<String>,
+    /// `created`, `duplicate`, `draft_replaced`, `late_draft`, `stale`, `conflict`, `needs_review`, `not_permitted` or
+    /// `not_taken`.
+    pub disposition: String,
+    pub state: Option<String>,
+    pub payload_hash: Option<String>,
+    pub payload_version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub reason: Option<String>,
+}
+
+/// The answer to a proposal, also when it was refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
+#[ts(export)]
+pub struct ProposalAnswer {
+    pub delivery: String,
+    pub actions: Vec<ProposalActionAnswer>,
+}
+
+/// What a source is told about an action of its own: enough to know whether the business action is done, without what a
+/// person edited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
+#[ts(export)]
+pub struct SourceAction {
+    pub id: String,
+    pub key: Option<KeyDoc>,
+    pub idempotency_key: Option<String>,
+    pub request_id: Option<String>,
+    pub step: String,
+    pub state: String,
+    pub reason: Option<String>,
+    pub payload_version: u32,
+    pub payload_hash: String,
+    pub revises: Option<String>,
+    pub revised_by: Option<String>,
+    pub receipt: Option<ReceiptDoc>,
+    pub filing: Option<FilingDoc>,
+    pub next: Option<NextDoc>,
+    pub explanation: String,
+    pub created_at: Time,
+    pub changed_at: Time,
 }

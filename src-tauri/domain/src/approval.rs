@@ -112,7 +112,7 @@ impl Approval {
 
     /// Whether a device that the owner key vouches for made this signature, for the person the device belongs to.
     pub fn is_signed(&self, roster: &Roster) -> bool {
-        roster.holds(&self.by, &self.device, &self.signed_bytes(), &self.signature)
+        roster.holds(&self.key.environment, &self.by, &self.device, &self.signed_bytes(), &self.signature)
     }
 }
 
@@ -165,7 +165,7 @@ impl SignedVerdict {
     }
 
     pub fn is_signed(&self, roster: &Roster) -> bool {
-        roster.holds(&self.by, &self.device, &self.signed_bytes(), &self.signature)
+        roster.holds(&self.key.environment, &self.by, &self.device, &self.signed_bytes(), &self.signature)
     }
 }
 
@@ -245,38 +245,76 @@ impl DeviceCert {
     }
 }
 
-/// Who may approve: the devices that verify under the pinned owner key.
+/// Who may approve: the devices that verify under the pinned owner keys.
 #[derive(Clone, Debug)]
 pub struct Roster {
-    devices: Vec<(PersonId, DeviceId, VerifyingKey)>,
+    devices: Vec<Admitted>,
+}
+
+#[derive(Clone, Debug)]
+struct Admitted {
+    person: PersonId,
+    device: DeviceId,
+    key: VerifyingKey,
+    counts_in: Scope,
+}
+
+#[derive(Clone, Debug)]
+enum Scope {
+    /// Every environment but these.
+    AllBut(Vec<String>),
+    Only(String),
+}
+
+impl Scope {
+    fn covers(&self, environment: &str) -> bool {
+        match self {
+            Scope::AllBut(others) => !others.iter().any(|e| e == environment),
+            Scope::Only(one) => one == environment,
+        }
+    }
 }
 
 impl Roster {
     /// Keeps the devices whose certificate verifies; the others are as good as absent.
     pub fn new(owner_public: &str, certs: &[DeviceCert]) -> Roster {
-        let Some(owner) = verifying_key(owner_public) else { return Roster { devices: Vec::new() } };
-        let devices = certs
-            .iter()
-            .filter_map(|cert| {
+        Roster::pinned(owner_public, &[], certs)
+    }
+
+    /// As [`Roster::new`], with environments (the sandbox) that have an owner key of their own: its devices count there
+    /// only, and the other owner's devices count everywhere else only.
+    pub fn pinned(owner_public: &str, apart: &[(&str, &str)], certs: &[DeviceCert]) -> Roster {
+        let elsewhere = Scope::AllBut(apart.iter().map(|(environment, _)| (*environment).to_owned()).collect());
+        let mut owners = vec![(owner_public, elsewhere)];
+        owners.extend(apart.iter().map(|(environment, owner)| (*owner, Scope::Only((*environment).to_owned()))));
+        let mut devices = Vec::new();
+        for (owner, counts_in) in owners {
+            let Some(owner) = verifying_key(owner) else { continue };
+            devices.extend(certs.iter().filter_map(|cert| {
                 let key = verifying_key(&cert.public)?;
                 let signature = signature(&cert.signature)?;
                 owner.verify_strict(&cert.signed_bytes(), &signature).ok()?;
-                (cert.device == device_id(&key)).then(|| (cert.person.clone(), cert.device.clone(), key))
-            })
-            .collect();
+                (cert.device == device_id(&key)).then(|| Admitted {
+                    person: cert.person.clone(),
+                    device: cert.device.clone(),
+                    key,
+                    counts_in: counts_in.clone(),
+                })
+            }));
+        }
         Roster { devices }
     }
 
     pub fn knows(&self, person: &PersonId, device: &DeviceId) -> bool {
-        self.devices.iter().any(|(p, d, _)| p == person && d == device)
+        self.devices.iter().any(|d| d.person == *person && d.device == *device)
     }
 
-    fn holds(&self, person: &PersonId, device: &DeviceId, bytes: &[u8], signed: &str) -> bool {
+    fn holds(&self, environment: &str, person: &PersonId, device: &DeviceId, bytes: &[u8], signed: &str) -> bool {
         let Some(signature) = signature(signed) else { return false };
         self.devices
             .iter()
-            .filter(|(p, d, _)| p == person && d == device)
-            .any(|(_, _, key)| key.verify_strict(bytes, &signature).is_ok())
+            .filter(|d| d.person == *person && d.device == *device && d.counts_in.covers(environment))
+            .any(|d| d.key.verify_strict(bytes, &signature).is_ok())
     }
 }
 
@@ -290,4 +328,46 @@ fn signature(text: &str) -> Option<Signature> {
     let mut bytes = [0; 64];
     hex::decode_to_slice(text, &mut bytes).ok()?;
     Some(Signature::from_bytes(&bytes))
+}
+
+#[cfg(test)]
+mod roster_tests {
+    use super::*;
+
+    fn signed(environment: &str, device: &DeviceKey) -> Approval {
+        let key = ActionKey {
+            environment: environment.to_owned(),
+            destination: "d".into(),
+            effect: "email.send".into(),
+            source: "s".into(),
+            request_id: "r".into(),
+            step: "t".into(),
+            revision: 1,
+        };
+        let what = Signable {
+            key,
+            payload_version: 1,
+            payload_hash: PayloadHash([1; 32]),
+            wire_hash: WireHash([2; 32]),
+            account: AccountFingerprint([3; 32]),
+            conversation: None,
+        };
+        let at = Timestamp::from_millis(0);
+        Approval::sign(&what, PayloadHash([1; 32]), &"Noor".into(), device, 1, at, at).expect("the hash is current")
+    }
+
+    #[test]
+    fn a_device_admitted_for_the_sandbox_approves_nothing_in_live() {
+        let (main, sandbox) = (OwnerKey::from_seed(&[1; 32]), OwnerKey::from_seed(&[2; 32]));
+        let (live_device, sandbox_device) = (DeviceKey::from_seed(&[3; 32]), DeviceKey::from_seed(&[4; 32]));
+        let certs = [
+            main.admit(&"Noor".into(), &live_device.public()).expect("a key"),
+            sandbox.admit(&"Noor".into(), &sandbox_device.public()).expect("a key"),
+        ];
+        let roster = Roster::pinned(&main.public(), &[("sandbox", &sandbox.public())], &certs);
+        assert!(signed("live", &live_device).is_signed(&roster));
+        assert!(signed("sandbox", &sandbox_device).is_signed(&roster));
+        assert!(!signed("live", &sandbox_device).is_signed(&roster));
+        assert!(!signed("sandbox", &live_device).is_signed(&roster));
+    }
 }

@@ -5,6 +5,7 @@
 //! | `ids`, `time` | typed ids; a time in UTC milliseconds |
 //! | `json`, `canonical` | strict JSON (no duplicate keys, 53-bit integers) and RFC 8785 bytes under a domain tag |
 //! | `action_key` | the action key, its canonical text, the idempotency key, the Message-ID |
+//! | `address`, `email`, `records` | strict addresses and message ids; the fields of each effect; threading |
 //! | `payload`, `sealed`, `wire` | what a person sees; the same with key and hash; the bytes rendered at approval |
 //! | `proposal` | what a source hands in |
 //! | `approval`, `countersigned` | who signed what; the only door to a connector |
@@ -13,6 +14,7 @@
 //! | `risk`, `explain`, `chain` | findings, sentences, the journal's hash chain |
 
 pub mod action_key;
+pub mod address;
 pub mod approval;
 pub mod canonical;
 pub mod chain;
@@ -20,12 +22,14 @@ pub mod contract;
 pub mod countersigned;
 pub mod email;
 pub mod explain;
+mod fields;
 pub mod ids;
 pub mod json;
 pub mod outcome;
 pub mod payload;
 pub mod policy;
 pub mod proposal;
+mod records;
 pub mod risk;
 pub mod sealed;
 pub mod state;

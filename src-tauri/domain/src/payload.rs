@@ -3,6 +3,7 @@
 use crate::canonical::sha256;
 use crate::email::{self, EmailView};
 use crate::json::FieldError;
+use crate::records;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -40,12 +41,39 @@ impl fmt::Debug for Payload {
     }
 }
 
+/// The effects of interfaces.md's table.
+pub const EFFECTS: [&str; 10] = [
+    email::SEND,
+    email::REPLY,
+    "crm.contact.upsert",
+    "crm.note",
+    "crm.task",
+    "crm.deal.update",
+    "crm.email.log",
+    "ticket.reply",
+    "ticket.create",
+    "webhook.post",
+];
+
 impl Payload {
-    /// Checks a payload as proposed or as edited. Attachments come as `base64`; an edit may instead name one it already
-    /// has by `sha256` (looked up in `known`). Unknown fields are refused by name.
+    /// Checks a payload as proposed, as edited or as stored. Attachments come as `base64`; an edit and a stored payload
+    /// name one they already have by `sha256` and `size` (looked up in `known`). Unknown fields are refused by name.
+    ///
+    /// # Errors
+    /// The path below the payload (`to[1].email`) and the reason, without the value.
     pub fn parse(effect: &str, value: Value, known: &[Attachment]) -> Result<Payload, FieldError> {
-        let (value, attachments) = email::check(effect, value, known)?;
+        let (value, attachments) = if email::is_email(effect) {
+            email::check(effect, value, known)?
+        } else {
+            records::check(effect, &value)?;
+            (value, Vec::new())
+        };
         Ok(Payload { effect: effect.to_owned(), value, attachments })
+    }
+
+    /// Whether the effect is one that proposals may name.
+    pub fn knows(effect: &str) -> bool {
+        EFFECTS.contains(&effect)
     }
 
     pub fn effect(&self) -> &str {

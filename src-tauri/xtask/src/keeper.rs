@@ -1,5 +1,6 @@
 //! Services that end when xtask does, whatever ends it.
 
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// A shell that holds a pipe of ours and runs its stop commands once the pipe closes: when this value goes, or when
@@ -31,7 +32,9 @@ impl Drop for Keeper {
 }
 
 /// A new folder under the system's temp folder, short enough for the sockets inside it.
-pub fn folder(name: &str) -> Result<std::path::PathBuf, String> {
-    let out = crate::sh::output(Command::new("mktemp").args(["-d", &format!("/tmp/cs-{name}-XXXXXX")]));
-    out.map(Into::into).ok_or_else(|| "mktemp makes no folder in /tmp".to_owned())
+pub fn folder(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(format!("/tmp/cs-{name}-{}", std::process::id()));
+    // Not `create_dir_all`: a folder that is there already is somebody else's.
+    std::fs::create_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
 }

@@ -1,1 +1,172 @@
-//! Placeholder
+//! Destinations behind one trait. A connector reports; the domain judges ([`countersign_domain::classify`]).
+//!
+//! A connector has no memory, no retry and no clock: what it must know it is told, what it learns it returns. Time limits
+//! of the network are its own; how long an answer is waited for is the caller's.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `registry` | the list of kinds: destination file → connector, form fields, contract in words |
+//! | `mime`, `mime/check`, `preview` | the message, rendered deterministically; its self-check; what a person is shown of the bytes |
+//! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, [`Poised`] — the only function with an outside effect |
+//! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; and filing a copy |
+//! | `providers/NAME` | `contract.toml` (facts with their source), `mod.rs` (code), `answers/` (recorded replies with the outcome each must get) |
+//!
+//! # Adding a provider
+//!
+//! 1. `providers/NAME/contract.toml`: what the provider promises, per effect, with source and date. The engine decides from
+//!    it; no code outside the folder asks which provider it is.
+//! 2. `providers/NAME/mod.rs`: a type that implements [`Connector`]. `render` is pure and total: everything that is sent
+//!    is in the [`Wire`]. `approach` says everything but the last thing and returns a [`Poised`]; nothing it does may have
+//!    an effect that a person would notice. `read` turns a whole reply into names and numbers and judges nothing.
+//! 3. `providers/NAME/answers/*.toml`: recorded replies, each with the outcome it must get. The crate's tests read the
+//!    folder, so a new file is a new test.
+//! 4. One line in [`registry`]. Engine, ledger and window find the rest by walking the registry.
+
+pub mod boot;
+pub mod conversation;
+pub mod error;
+pub mod login;
+pub mod mailbox;
+pub mod mime;
+pub mod preview;
+pub mod providers;
+pub mod registry;
+pub mod transport;
+
+pub use boot::BootTime;
+pub use conversation::{Parent, Situation};
+pub use error::{Halted, SetupCode, SetupError, Unrenderable};
+pub use login::Login;
+pub use preview::{Preview, PreviewAttachment};
+pub use registry::{DestinationConfig, FormField, Kind, Learned, Settings, connect, kinds, parse};
+pub use transport::{Crossed, LateReader, Poised, Reply, Step};
+
+use async_trait::async_trait;
+use countersign_domain::{
+    AccountFingerprint, Answer, Contract, Conversation, Countersigned, IdempotencyKey, Sealed, Sighting, Timestamp,
+    Wire,
+};
+use serde::Serialize;
+use std::time::Duration;
+
+/// One configured destination.
+#[async_trait]
+pub trait Connector: Send + Sync {
+    /// The registry's name of the kind: `mailbox`.
+    fn kind(&self) -> &'static str;
+    /// Hash of kind, hosts, login and senders (`countersign/account/v1`). Signed in every approval.
+    fn account(&self) -> AccountFingerprint;
+    /// The same for people: `support@shop.example via smtp.shop.example`.
+    fn account_text(&self) -> String;
+    /// What this destination, as it is configured, promises for `effect`. None: it cannot do that.
+    fn contract(&self, effect: &str) -> Option<&Contract>;
+    /// How long the answer is waited for once the last thing has been said.
+    fn answer_timeout(&self) -> Duration;
+
+    /// The exact bytes to send. Pure: same arguments, same bytes.
+    fn render(
+        &self,
+        sealed: &Sealed,
+        key: &IdempotencyKey,
+        conversation: Option<&Conversation>,
+        at: Timestamp,
+    ) -> Result<Wire, Unrenderable>;
+    /// What a person is shown of the bytes, parsed back from them.
+    fn preview(&self, wire: &Wire) -> Preview;
+    /// Names and numbers of a whole reply. Pure; judges nothing.
+    fn read(&self, reply: &Reply) -> Answer;
+
+    /// Connection test, step by step. Sends nothing.
+    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError>;
+    /// Sends one test message to `to` and, if there is a mailbox, learns whether the provider files the Sent copy itself.
+    /// `nonce` makes the message's id; the caller brings it, as nothing here is random.
+    async fn test_send(
+        &self,
+        login: &Login,
+        to: &str,
+        nonce: &str,
+        at: Timestamp,
+        progress: &(dyn Fn(Probe) + Send + Sync),
+    ) -> Result<TestSend, SetupError>;
+
+    /// Whether the conversation moved on. `ours`: Message-IDs (with brackets) of our own actions of the same request,
+    /// which do not count.
+    async fn situation(&self, order: &Countersigned, login: &Login, ours: &[String]) -> Situation;
+    /// The customer's message, fetched by its Message-ID and compared with what the source told.
+    async fn parent(&self, conversation: &Conversation, login: &Login) -> Parent;
+    /// Everything but the last thing.
+    async fn approach(&self, order: &Countersigned, login: &Login) -> Result<Poised, Halted>;
+    /// Asks the destination for our key. Read-only. `noted`: what [`Poised::noted`] gave on earlier attempts, oldest first.
+    async fn look(&self, order: &Countersigned, login: &Login, noted: &[serde_json::Value]) -> Sighting;
+    /// Files the copy of an accepted action from the same bytes: looks first, appends at most once per call.
+    /// `since_accepted`: a provider that may file it itself is given 30 s.
+    async fn file_copy(
+        &self,
+        order: &Countersigned,
+        login: &Login,
+        noted: &[serde_json::Value],
+        since_accepted: Duration,
+    ) -> Filing;
+}
+
+/// One step of a connection test, begun or ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Probe {
+    /// Stable name: `smtp_connect`, `smtp_tls`, `smtp_login`, `imap_connect`, `imap_login`, `imap_sent`, `send`, `watch_sent`.
+    pub step: &'static str,
+    pub status: ProbeStatus,
+    /// One line for people, without secrets.
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeStatus {
+    Started,
+    Done,
+    Failed,
+}
+
+/// What a connection test learnt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Whoami {
+    pub account: String,
+    /// SMTP extensions offered after login, upper case.
+    pub smtp_extensions: Vec<String>,
+    /// Largest message in bytes, if the server says.
+    pub size_limit: Option<u64>,
+    /// The folder copies are in, if there is a mailbox.
+    pub sent_folder: Option<String>,
+}
+
+/// What a test message taught.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TestSend {
+    /// The server's answer in words.
+    pub answer: String,
+    pub message_id: String,
+    /// Whether a copy turned up in Sent by itself. None: no mailbox to look in.
+    pub files_sent_itself: Option<bool>,
+}
+
+/// What became of the copy in Sent. Its own state: it can never put the send back in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "filing", rename_all = "snake_case")]
+pub enum Filing {
+    AlreadyPresent {
+        folder: String,
+    },
+    Filed {
+        folder: String,
+        uid: Option<u32>,
+    },
+    Waiting {
+        #[serde(skip)]
+        again_in: Duration,
+    },
+    Failed {
+        why: String,
+    },
+    /// The provider files it, or there is no mailbox.
+    NotNeeded,
+}

@@ -1,0 +1,3 @@
+//! One folder per provider, always the same three things: `contract.toml`, `mod.rs`, `answers/`.
+
+pub mod mailbox;

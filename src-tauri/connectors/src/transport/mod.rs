@@ -1,0 +1,9 @@
+//! What every provider shares: one fresh connection per attempt, and the crossing.
+
+pub mod poised;
+pub mod reply;
+pub mod smtp;
+pub mod tls;
+
+pub use poised::{Crossed, LateReader, Poised};
+pub use reply::{Reply, SmtpReply, Step};

@@ -32,3 +32,57 @@ pub fn link(previous: JournalHash, entry: &Entry) -> JournalHash {
         }),
     ))
 }
+
+/// A row that does not follow from the one before it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("journal row {seq}: {why}")]
+pub struct Break {
+    pub seq: i64,
+    pub why: Broken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The row was altered, or the one before it was.
+    #[error("its hash does not follow from its content and the row before it")]
+    Hash,
+    /// Rows are missing, doubled or in another order.
+    #[error("rows before it are missing or out of order")]
+    Order,
+    /// The last row is not the one that was to be there.
+    #[error("the journal ends before it")]
+    Short,
+}
+
+/// Walks rows in their stored order, each with the hash stored beside it, from `previous` on, which belongs to row
+/// `after`. Answers every break; behind one it goes on from the stored hash, so that each altered row is named by itself.
+pub fn check<'e>(
+    previous: JournalHash,
+    after: i64,
+    rows: impl IntoIterator<Item = (&'e Entry, JournalHash)>,
+) -> (JournalHash, Vec<Break>) {
+    let (mut head, mut seq, mut breaks) = (previous, after, Vec::new());
+    for (entry, stored) in rows {
+        if entry.seq != seq + 1 {
+            breaks.push(Break { seq: entry.seq, why: Broken::Order });
+        }
+        if link(head, entry) != stored {
+            breaks.push(Break { seq: entry.seq, why: Broken::Hash });
+        }
+        (head, seq) = (stored, entry.seq);
+    }
+    (head, breaks)
+}
+
+/// As [`check`] over a whole journal, which must end with the row and the hash that the anchor knows.
+pub fn check_to(anchor: (i64, JournalHash), rows: &[(Entry, JournalHash)]) -> Vec<Break> {
+    let (_, mut breaks) = check(GENESIS, 0, rows.iter().map(|(entry, hash)| (entry, *hash)));
+    let (seq, hash) = anchor;
+    match rows.iter().find(|(entry, _)| entry.seq == seq) {
+        _ if seq == 0 => {}
+        None => breaks.push(Break { seq, why: Broken::Short }),
+        Some((_, stored)) if *stored != hash => breaks.push(Break { seq, why: Broken::Hash }),
+        Some(_) => {}
+    }
+    breaks
+}

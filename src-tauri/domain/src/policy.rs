@@ -4,24 +4,46 @@ use crate::contract::Contract;
 use crate::time::Timestamp;
 use std::time::Duration;
 
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
 /// Waits between attempts that were certainly not sent: 1 min, 10 min. A destination's Retry-After wins.
 pub fn backoff(attempts: u8, retry_after: Option<Duration>) -> Duration {
-    retry_after.unwrap_or(Duration::from_secs(if attempts <= 1 { 60 } else { 600 }))
+    retry_after.unwrap_or(Duration::from_secs(if attempts <= 1 { MINUTE } else { 10 * MINUTE }))
 }
 
-/// When the next look is due: at once, 30 s, 2 min, 10 min, 1 h, 6 h, 24 h, then daily for 14 days; None after that.
-/// `since` is when the action became unknown, `looks` how often it was looked for.
-pub fn next_look(since: Timestamp, looks: u32) -> Option<Timestamp> {
-    const STEPS: [u64; 7] = [0, 30, 120, 600, 3600, 6 * 3600, 24 * 3600];
-    let seconds = match STEPS.get(looks as usize) {
-        Some(s) => *s,
+/// Seconds after an action became unknown at which it is looked for the (`n` + 1)th time: at once, 30 s, 2 min, 10 min,
+/// 1 h, 6 h, 24 h, then daily for 14 days.
+fn schedule(n: u32) -> Option<u64> {
+    const FIRST: [u64; 7] = [0, 30, 2 * MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY];
+    const LAST_DAY: u64 = 14;
+    match FIRST.get(n as usize) {
+        Some(seconds) => Some(*seconds),
         None => {
-            let day = u64::from(looks) - STEPS.len() as u64 + 2;
-            if day > 14 {
-                return None;
-            }
-            day * 24 * 3600
+            let day = u64::from(n) - FIRST.len() as u64 + 2;
+            (day <= LAST_DAY).then_some(day * DAY)
         }
+    }
+}
+
+/// When the next look is due; None once it is only looked for when asked. `since` is when the action became unknown,
+/// `looks` how often it was looked for.
+pub fn next_look(since: Timestamp, looks: u32) -> Option<Timestamp> {
+    schedule(looks).map(|seconds| since.plus(Duration::from_secs(seconds)))
+}
+
+/// As [`next_look`], stretched for a destination whose absence is proof: one more look, as soon as its look-up delay has
+/// passed, so that the proof is neither drawn early nor left waiting for the next step.
+pub fn next_look_at(contract: &Contract, since: Timestamp, looks: u32) -> Option<Timestamp> {
+    let delay = contract.lookup_delay().as_secs();
+    let extra = contract.absence_conclusive && !(0..).map_while(schedule).any(|step| step == delay);
+    let before = (0..).map_while(schedule).take_while(|step| *step < delay).count();
+    let seconds = match (looks as usize).cmp(&before) {
+        _ if !extra => schedule(looks)?,
+        std::cmp::Ordering::Less => schedule(looks)?,
+        std::cmp::Ordering::Equal => delay,
+        std::cmp::Ordering::Greater => schedule(looks - 1)?,
     };
     Some(since.plus(Duration::from_secs(seconds)))
 }
@@ -50,7 +72,7 @@ pub fn plan(
     if repeat_by_itself && attempts_left && may_repeat_by_itself(contract, first_crossed, now) {
         return Plan::Repeat;
     }
-    match next_look(since, looks) {
+    match next_look_at(contract, since, looks) {
         Some(at) if contract.can_look() => Plan::Look { at },
         _ => Plan::AskPerson,
     }
@@ -58,15 +80,27 @@ pub fn plan(
 
 /// By itself only for native-key contracts and in the first half of the key's window.
 pub fn may_repeat_by_itself(contract: &Contract, first_crossed: Timestamp, now: Timestamp) -> bool {
-    contract.recognises_repeat() && contract.retention().is_some_and(|window| now < first_crossed.plus(window / 2))
+    contract.recognises_repeat() && contract.retention().is_some_and(|window| within(first_crossed, window / 2, now))
 }
 
 /// By a person inside the whole window.
 pub fn person_may_repeat(contract: &Contract, first_crossed: Timestamp, now: Timestamp) -> bool {
-    contract.recognises_repeat() && contract.retention().is_some_and(|window| now < first_crossed.plus(window))
+    contract.recognises_repeat() && contract.retention().is_some_and(|window| within(first_crossed, window, now))
+}
+
+/// Whether `now` lies in the window. A clock that stands before its beginning was set back, and then nobody knows how
+/// much of the window is left: that counts as outside.
+fn within(begin: Timestamp, window: Duration, now: Timestamp) -> bool {
+    begin <= now && now < begin.plus(window)
 }
 
 /// Whether a look that saw nothing proves that nothing happened.
 pub fn absence_proves(contract: &Contract, last_crossed: Timestamp, looked: Timestamp) -> bool {
     contract.absence_conclusive && looked >= last_crossed.plus(contract.lookup_delay())
+}
+
+/// From when a person may sign that it did not happen: a late answer and a copy that shows up late must have had their
+/// time. The socket of an attempt must be closed besides.
+pub fn did_not_happen_from(contract: &Contract, last_crossed: Timestamp, answer_timeout: Duration) -> Timestamp {
+    last_crossed.plus(answer_timeout.max(contract.lookup_delay()))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::world::{Effect, Folder, Folders, Mailboxes, Stored};
+use crate::world::{Effect, Folder, Mailboxes, Stored};
 
 /// What the index of a folder says.
 #[derive(Serialize, Deserialize)]
@@ -117,7 +117,7 @@ impl Store {
                 let address = fs::read_to_string(path.join("address"))?;
                 let index: Index = serde_json::from_slice(&text)?;
                 let folder = load_folder(&path, &index, &mut highest)?;
-                mailboxes.entry(address).or_insert_with(Folders::new).insert(index.name, folder);
+                mailboxes.entry(address).or_default().insert(index.name, folder);
             }
         }
         Ok((mailboxes, highest))

@@ -131,7 +131,8 @@ pub(super) fn flaw(bytes: &[u8], eight_bit: bool, utf8_headers: bool, limit: Opt
             return Some((554, "5.6.0", "bare CR or LF in message"));
         }
     }
-    if bytes.split(|byte| *byte == b'\n').any(|line| line.len() > LINE_LIMIT + 1) {
+    let too_long = |line: &[u8]| line.strip_suffix(b"\r").unwrap_or(line).len() > LINE_LIMIT;
+    if bytes.split(|byte| *byte == b'\n').any(too_long) {
         return Some((554, "5.6.0", "line too long"));
     }
     if !utf8_headers && !crate::message::split(bytes).0.is_ascii() {

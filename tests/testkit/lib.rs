@@ -12,6 +12,7 @@ pub mod proxy;
 pub mod scratch;
 pub mod session;
 pub mod wait;
+pub mod window;
 
 pub use cli::{Answer, Cli};
 pub use display::Display;
@@ -19,3 +20,4 @@ pub use mail::MailServers;
 pub use proxy::{Act, Fault, FaultProxy, Point};
 pub use scratch::Scratch;
 pub use session::Session;
+pub use window::Window;

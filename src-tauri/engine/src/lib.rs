@@ -1,1 +1,31 @@
-//! Placeholder
+//! Everything that runs, minus the window.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `home`, `core` | where a ledger lives; what the parts share once it is open |
+//! | `keychain`, `anchor` | secrets; the ledger's head anchored outside it |
+//! | `clock`, `settings`, `destinations` | the time; what can be set; from a row to its connector and login |
+//! | `dispatch`, `reconcile`, `followup`, `run` | one attempt; doubt into knowledge; the Sent copy; the loop |
+//! | `feed`, `notify` | the journal as news; which of it deserves a bubble |
+//! | `desk`, `intake` | what a person does; what a source does |
+//! | `failure`, `view` | errors at the border; plain shapes for the window and `--json` |
+
+pub mod anchor;
+pub mod clock;
+pub mod core;
+pub mod destinations;
+pub mod failure;
+pub mod home;
+pub mod keychain;
+pub mod settings;
+mod testpoint;
+pub mod view;
+
+pub use anchor::{Adopted, Frozen};
+pub use clock::Clock;
+pub use core::{Core, OpenArgs, Surface};
+pub use destinations::Destinations;
+pub use failure::{Code, Failure};
+pub use home::{Config, DispatcherLock, Home, InitArgs, LIVE};
+pub use keychain::{Keychain, LoginSecret, MemoryStore, Passphrase, Presence, SANDBOX, SecretsChoice, Signer};
+pub use settings::Settings;

@@ -1,0 +1,120 @@
+//! What the parts of the engine share: the open ledger, its secrets, the clock and the destinations.
+
+use crate::clock::Clock;
+use crate::destinations::Destinations;
+use crate::failure::{Code, Failure};
+use crate::home::{Config, Home, LIVE};
+use crate::keychain::{Keychain, Passphrase, Presence, SecretsChoice, Signer};
+use crate::settings::Settings;
+use countersign_domain::{LedgerSecret, PersonId, Roster};
+use countersign_ledger::{Ledger, OpenOptions};
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+
+/// Where a person sits. It decides whether a home without a passphrase takes their word in live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// Anybody with a shell can run it, an agent too.
+    CommandLine,
+    Window,
+}
+
+/// How an engine is opened.
+#[derive(Clone, Debug)]
+pub struct OpenArgs {
+    pub home: Home,
+    /// None: the store the home was made with. Another one is refused.
+    pub secrets: Option<SecretsChoice>,
+    pub passphrase: Option<Passphrase>,
+    pub clock: Clock,
+    pub surface: Surface,
+}
+
+impl OpenArgs {
+    pub fn new(home: Home) -> OpenArgs {
+        OpenArgs { home, secrets: None, passphrase: None, clock: Clock::System, surface: Surface::CommandLine }
+    }
+}
+
+/// Shared by desk, dispatcher and feed. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Core {
+    pub home: Home,
+    pub config: Config,
+    pub ledger: Ledger,
+    pub keychain: Keychain,
+    pub clock: Clock,
+    pub settings: Settings,
+    pub destinations: Destinations,
+    /// The person at this device.
+    pub owner: PersonId,
+    surface: Surface,
+    secret: Arc<OnceCell<LedgerSecret>>,
+}
+
+impl Core {
+    pub async fn open(args: OpenArgs) -> Result<Core, Failure> {
+        let config = args.home.config()?;
+        let choice = match (&config.secrets, args.secrets) {
+            (Some(made), None) => made.clone(),
+            (Some(made), Some(given)) if *made == given => given,
+            (None, Some(given @ SecretsChoice::Memory(_))) => given,
+            (Some(made), Some(_)) => {
+                return Err(Failure::bad_input("secrets", format!("this home was made with {made}, and keeps to it")));
+            }
+            (None, _) => return Err(Failure::bad_input("secrets", "this home's secrets lived in a process that is gone")),
+        };
+        let keychain = Keychain::open(&choice, &config.ledger_id, args.passphrase.as_ref()).await?;
+        let ledger = Ledger::open(&args.home.ledger(), OpenOptions::default()).await?;
+        if ledger.id() != config.ledger_id {
+            return Err(Failure::frozen("the ledger in this home is not the one its config names; nothing was changed"));
+        }
+        let settings = Settings::new(ledger.clone());
+        if args.clock.is_manual() && settings.sending(LIVE).await? {
+            return Err(Failure::not_permitted("--now is refused while sending is on in live: times there are real"));
+        }
+        let destinations = Destinations::new(ledger.clone(), keychain.clone(), args.home.clone(), args.clock.clone());
+        Ok(Core {
+            owner: config.owner.clone(),
+            home: args.home,
+            config,
+            ledger,
+            keychain,
+            clock: args.clock,
+            settings,
+            destinations,
+            surface: args.surface,
+            secret: Arc::default(),
+        })
+    }
+
+    /// Read from the store once.
+    pub async fn ledger_secret(&self) -> Result<LedgerSecret, Failure> {
+        self.secret.get_or_try_init(|| self.keychain.ledger_secret()).await.cloned()
+    }
+
+    /// Who may approve, as of now.
+    pub async fn roster(&self) -> Result<Roster, Failure> {
+        self.keychain.roster(&self.ledger.device_certs().await?).await
+    }
+
+    /// Proof that a person is there. Without a passphrase it is given in the window, if the home was made that way.
+    pub async fn unlock(&self, passphrase: Option<&Passphrase>) -> Result<Presence, Failure> {
+        match passphrase {
+            Some(_) => self.keychain.unlock(passphrase).await,
+            None if self.config.passphrase => {
+                Err(Failure::locked("this needs the passphrase; give it on the terminal or with --passphrase-fd"))
+            }
+            None if self.surface == Surface::Window => self.keychain.unlock(None).await,
+            None => Err(Failure::new(
+                Code::NotPermitted,
+                "this home was made without a passphrase: decisions in live are made in its window",
+            )),
+        }
+    }
+
+    /// Who signs a decision in an environment.
+    pub async fn signer(&self, environment: &str, presence: Option<&Presence>) -> Result<Signer, Failure> {
+        self.keychain.signer(&self.owner, environment, presence).await
+    }
+}

@@ -1,0 +1,168 @@
+//! From a destination's row to its connector and login.
+//!
+//! The row's `config` is the destination file as JSON under `file`, with the folder that a relative `ca_file` is relative
+//! to; what was learnt from a test message lies beside it. The secret is in the keychain.
+
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::keychain::{Keychain, LoginSecret, SANDBOX};
+use countersign_connectors::{Connector, DestinationConfig, Learned, Login, connect, parse};
+use countersign_ledger::{DestinationRecord, Ledger};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the `config` column holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredConfig {
+    /// The destination file.
+    pub file: toml::Table,
+    /// Absolute.
+    pub base_dir: PathBuf,
+    /// Learnt from a test message; None: not known yet.
+    #[serde(default)]
+    pub files_sent_itself: Option<bool>,
+}
+
+/// Connectors of this ledger, made when first asked for.
+#[derive(Clone)]
+pub struct Destinations {
+    ledger: Ledger,
+    keychain: Keychain,
+    home: Home,
+    clock: Clock,
+    known: Arc<Mutex<HashMap<String, Known>>>,
+}
+
+#[derive(Clone)]
+struct Known {
+    record: DestinationRecord,
+    ports: Option<(u16, u16)>,
+    connector: Arc<dyn Connector>,
+}
+
+impl fmt::Debug for Destinations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Destinations")
+    }
+}
+
+/// A destination that can be spoken to.
+#[derive(Clone)]
+pub struct Reached {
+    pub record: DestinationRecord,
+    pub connector: Arc<dyn Connector>,
+    pub login: Login,
+}
+
+impl Destinations {
+    pub(crate) fn new(ledger: Ledger, keychain: Keychain, home: Home, clock: Clock) -> Destinations {
+        Destinations { ledger, keychain, home, clock, known: Arc::default() }
+    }
+
+    /// Reads a destination file and makes the row of it. Nothing is stored; errors name the field.
+    pub fn describe(&self, toml_text: &str, base_dir: &Path) -> Result<(DestinationConfig, DestinationRecord), Failure> {
+        let config = parse(toml_text)?;
+        let base_dir = std::path::absolute(base_dir).map_err(|e| Failure::bad_input("ca_file", e.to_string()))?;
+        let file: toml::Table = toml_text.parse().map_err(|_| Failure::bad_input("", "not valid TOML"))?;
+        let connector = connect(&config, &base_dir, &Learned::default())?;
+        let stored = StoredConfig { file, base_dir, files_sent_itself: None };
+        let record = DestinationRecord {
+            name: config.name.clone(),
+            kind: config.kind.to_owned(),
+            environment: config.environment.clone(),
+            account: connector.account(),
+            account_label: connector.account_text(),
+            config: serde_json::to_value(&stored).map_err(|e| Failure::internal(e.to_string()))?,
+            undo_seconds: config.undo_seconds.unwrap_or(crate::settings::UNDO_SECONDS),
+            created_at: self.clock.now(),
+            removed_at: None,
+            paused: None,
+        };
+        Ok((config, record))
+    }
+
+    /// The connector of a destination that was added.
+    pub async fn connector(&self, name: &str) -> Result<(DestinationRecord, Arc<dyn Connector>), Failure> {
+        let record = self
+            .ledger
+            .destination(name)
+            .await?
+            .filter(|d| d.removed_at.is_none())
+            .ok_or_else(|| Failure::not_found(format!("there is no destination {name}")))?;
+        let connector = self.connect(&record)?;
+        Ok((record, connector))
+    }
+
+    /// The connector with the login this device holds; None where it holds none.
+    pub async fn reach(&self, name: &str) -> Result<Option<Reached>, Failure> {
+        let (record, connector) = self.connector(name).await?;
+        let Some(secret) = self.keychain.login(name).await? else { return Ok(None) };
+        let login = login(&record, &secret)?;
+        Ok(Some(Reached { record, connector, login }))
+    }
+
+    /// Destinations of the environment that this device can send to now: not removed, not paused, with a login.
+    pub(crate) async fn reachable(&self, environment: &str) -> Result<Vec<String>, Failure> {
+        let now = self.clock.now();
+        let mut names = Vec::new();
+        for record in self.ledger.destinations(Some(environment)).await? {
+            let paused = record.paused.as_ref().is_some_and(|p| p.until.is_none_or(|until| now < until));
+            if !paused && self.keychain.login(&record.name).await?.is_some() {
+                names.push(record.name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Makes the connector of a row, or takes the one made before.
+    pub fn connect(&self, record: &DestinationRecord) -> Result<Arc<dyn Connector>, Failure> {
+        let ports = self.sandbox_ports(record);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(have) = known.get(&record.name)
+            && have.record.config == record.config
+            && have.ports == ports
+        {
+            return Ok(have.connector.clone());
+        }
+        let stored = stored(record)?;
+        let text = toml::to_string(&stored.file).map_err(|e| Failure::internal(e.to_string()))?;
+        let learned = Learned { files_sent_itself: stored.files_sent_itself, sandbox_ports: ports };
+        let connector: Arc<dyn Connector> = connect(&parse(&text)?, &stored.base_dir, &learned)?.into();
+        if connector.account() != record.account {
+            return Err(Failure::integrity(format!("the account of {} is not the one it was added with", record.name)));
+        }
+        let entry = Known { record: record.clone(), ports, connector: connector.clone() };
+        known.insert(record.name.clone(), entry);
+        Ok(connector)
+    }
+
+    /// Where the embedded servers listen today; their files name the ports of the day they were made.
+    fn sandbox_ports(&self, record: &DestinationRecord) -> Option<(u16, u16)> {
+        let embedded = record.config.get("file").and_then(|f| f.get("name")).is_some() && record.environment == SANDBOX;
+        if !embedded || record.config.get("embedded").is_none() {
+            return None;
+        }
+        let running = countersign_sandbox::Running::find(&self.home.sandbox()).ok().flatten()?;
+        Some((running.smtp.port(), running.imap.port()))
+    }
+}
+
+pub(crate) fn stored(record: &DestinationRecord) -> Result<StoredConfig, Failure> {
+    serde_json::from_value(record.config.clone())
+        .map_err(|_| Failure::integrity(format!("the configuration of {} cannot be read", record.name)))
+}
+
+fn login(record: &DestinationRecord, secret: &LoginSecret) -> Result<Login, Failure> {
+    let file = stored(record)?.file;
+    let username = file
+        .get(&record.kind)
+        .and_then(|table| table.get("username"))
+        .and_then(toml::Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    Ok(Login::new(username, secret.expose()))
+}

@@ -1,0 +1,297 @@
+//! Where a ledger lives. One resolver for the window, the command line and the MCP helper, and an OS lock that lets one
+//! dispatcher run.
+//!
+//! | in the home | what |
+//! |---|---|
+//! | `ledger.db` | the ledger |
+//! | `config.toml` | which ledger, whose, and which secrets store it was made with; written last, so it marks a finished home |
+//! | `dispatcher.lock` | held by the process that dispatches |
+//! | `logs/`, `sandbox/` | log files; what the embedded destinations keep |
+
+use crate::clock::Clock;
+use crate::failure::{Failure, disk};
+use crate::keychain::{self, Keychain, Passphrase, SANDBOX, SecretsChoice};
+use countersign_domain::PersonId;
+use countersign_ledger::Ledger;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// The environment every home has.
+pub const LIVE: &str = "live";
+
+const FORMAT: u32 = 1;
+
+/// A home's folder. It may not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    dir: PathBuf,
+}
+
+/// What `config.toml` says. No secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub ledger_id: String,
+    pub owner: PersonId,
+    /// `Memory` cannot be remembered: such a home is opened with its store given.
+    pub secrets: Option<SecretsChoice>,
+    /// Whether decisions in live need a passphrase. Without one they are made in the window only.
+    pub passphrase: bool,
+    /// Whether the sandbox environment with its embedded destinations was made.
+    pub sandbox: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigFile {
+    format: u32,
+    ledger_id: String,
+    owner: String,
+    secrets: String,
+    passphrase: bool,
+    sandbox: bool,
+}
+
+/// What `init` is told.
+#[derive(Clone, Debug)]
+pub struct InitArgs {
+    pub owner: String,
+    pub sandbox: bool,
+    pub secrets: SecretsChoice,
+    /// None: `--no-passphrase`.
+    pub passphrase: Option<Passphrase>,
+}
+
+/// While it lives no other process dispatches from this home. The operating system frees it when the process ends.
+#[derive(Debug)]
+pub struct DispatcherLock(File);
+
+impl Drop for DispatcherLock {
+    fn drop(&mut self) {
+        // Closing the file would do it too; said here so that the lock is free before the next line runs.
+        let _ = self.0.unlock();
+    }
+}
+
+impl Home {
+    pub fn at(dir: impl Into<PathBuf>) -> Home {
+        Home { dir: dir.into() }
+    }
+
+    /// `--home`, else `COUNTERSIGN_HOME`, else the platform's data folder.
+    pub fn resolve(flag: Option<&Path>) -> Result<Home, Failure> {
+        let named = flag
+            .map(Path::to_path_buf)
+            .or_else(|| std::env::var_os("COUNTERSIGN_HOME").filter(|v| !v.is_empty()).map(PathBuf::from));
+        let dir = match named {
+            Some(dir) => dir,
+            None => data_folder().ok_or_else(|| {
+                Failure::bad_input("home", "no data folder is known for this user; name one with --home DIR")
+            })?,
+        };
+        std::path::absolute(&dir).map(Home::at).map_err(|e| Failure::bad_input("home", e.to_string()))
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+    pub fn ledger(&self) -> PathBuf {
+        self.dir.join("ledger.db")
+    }
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+    pub fn sandbox(&self) -> PathBuf {
+        self.dir.join("sandbox")
+    }
+    fn config_path(&self) -> PathBuf {
+        self.dir.join("config.toml")
+    }
+    fn lock_path(&self) -> PathBuf {
+        self.dir.join("dispatcher.lock")
+    }
+
+    /// Whether `init` finished here.
+    pub fn exists(&self) -> bool {
+        self.config_path().is_file()
+    }
+
+    pub fn config(&self) -> Result<Config, Failure> {
+        let path = self.config_path();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Failure::not_found(format!(
+                    "there is no Countersign home in {}; make one with `countersign init --owner NAME`",
+                    self.dir.display()
+                )));
+            }
+            Err(e) => return Err(disk("read", &path, &e)),
+        };
+        let bad = |why: String| Failure::bad_input("config.toml", format!("{} cannot be read: {why}", path.display()));
+        let file: ConfigFile = toml::from_str(&text).map_err(|e| bad(e.message().to_owned()))?;
+        if file.format > FORMAT {
+            return Err(Failure::frozen(format!(
+                "this home has format {}, and this program knows format {FORMAT}; nothing was changed",
+                file.format
+            )));
+        }
+        let secrets = if file.secrets == "memory" { None } else { Some(file.secrets.parse()?) };
+        Ok(Config {
+            ledger_id: file.ledger_id,
+            owner: PersonId(file.owner),
+            secrets,
+            passphrase: file.passphrase,
+            sandbox: file.sandbox,
+        })
+    }
+
+    pub(crate) fn write_config(&self, config: &Config) -> Result<(), Failure> {
+        let file = ConfigFile {
+            format: FORMAT,
+            ledger_id: config.ledger_id.clone(),
+            owner: config.owner.0.clone(),
+            secrets: config.secrets.as_ref().map_or_else(|| "memory".to_owned(), ToString::to_string),
+            passphrase: config.passphrase,
+            sandbox: config.sandbox,
+        };
+        let text = toml::to_string(&file).map_err(|e| Failure::internal(e.to_string()))?;
+        let (path, beside) = (self.config_path(), self.dir.join("config.toml.new"));
+        let write = || -> std::io::Result<()> {
+            std::fs::write(&beside, text.as_bytes())?;
+            File::open(&beside)?.sync_all()?;
+            std::fs::rename(&beside, &path)?;
+            #[cfg(unix)]
+            File::open(&self.dir)?.sync_all()?;
+            Ok(())
+        };
+        write().map_err(|e| disk("write", &path, &e))
+    }
+
+    /// Makes the home: secrets, ledger, the owner with the device's certificates, and last the config.
+    pub async fn init(&self, args: InitArgs, clock: &Clock) -> Result<Config, Failure> {
+        let owner = PersonId(checked_owner(&args.owner)?);
+        if self.exists() {
+            return Err(Failure::conflict(format!("{} already holds a home", self.dir.display())));
+        }
+        if self.ledger().exists() {
+            return Err(Failure::conflict(format!(
+                "{} holds a ledger without its config: an earlier init broke off, or the config was removed. Move the folder \
+                 away or bring the config back",
+                self.dir.display()
+            )));
+        }
+        if let SecretsChoice::File(path) = &args.secrets {
+            if args.passphrase.is_none() {
+                return Err(Failure::bad_input(
+                    "no-passphrase",
+                    "a secrets file is always encrypted: --no-passphrase cannot be used with file:",
+                ));
+            }
+            keychain::outside_home(path, &self.dir)?;
+        }
+        self.make_folders()?;
+        let ledger_id = hex::encode(keychain::random::<16>()?);
+        let made = Keychain::create(&args.secrets, &ledger_id, &owner, args.passphrase.as_ref()).await?;
+        let now = clock.now();
+        let ledger = Ledger::create(&self.ledger(), &ledger_id, now).await?;
+        for cert in &made.certs {
+            ledger.put_person(&owner, cert, now).await?;
+        }
+        if args.sandbox {
+            ledger.set_setting(&crate::settings::sending_key(SANDBOX), "on", &owner.0, now).await?;
+        }
+        let config = Config {
+            ledger_id,
+            owner,
+            secrets: match args.secrets {
+                SecretsChoice::Memory(_) => None,
+                other => Some(other),
+            },
+            passphrase: args.passphrase.is_some(),
+            sandbox: args.sandbox,
+        };
+        crate::anchor::first(&ledger, &made.keychain, self).await?;
+        self.write_config(&config)?;
+        Ok(config)
+    }
+
+    fn make_folders(&self) -> Result<(), Failure> {
+        let make = |dir: &Path| {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(dir).map_err(|e| disk("make the folder", dir, &e))
+        };
+        make(&self.dir)?;
+        make(&self.logs())?;
+        make(&self.sandbox())
+    }
+
+    /// Takes the right to dispatch, or says that another process has it (exit code 8).
+    pub fn dispatcher_lock(&self) -> Result<DispatcherLock, Failure> {
+        let path = self.lock_path();
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(|e| disk("open", &path, &e))?;
+        match file.try_lock() {
+            Ok(()) => Ok(DispatcherLock(file)),
+            Err(TryLockError::WouldBlock) => {
+                Err(Failure::frozen("another process dispatches from this home; nothing was sent by this one"))
+            }
+            Err(TryLockError::Error(e)) => Err(disk("lock", &path, &e)),
+        }
+    }
+
+    /// Whether somebody dispatches from this home right now.
+    pub fn is_dispatching(&self) -> bool {
+        self.exists() && self.dispatcher_lock().is_err()
+    }
+}
+
+fn checked_owner(name: &str) -> Result<String, Failure> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
+        return Err(Failure::bad_input("owner", "the owner's name must have 1 to 100 characters, none of them a control"));
+    }
+    Ok(name.to_owned())
+}
+
+/// The platform's place for what a program keeps.
+fn data_folder() -> Option<PathBuf> {
+    let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    if cfg!(target_os = "macos") {
+        return Some(var("HOME")?.join("Library/Application Support/Countersign"));
+    }
+    if cfg!(windows) {
+        return Some(var("LOCALAPPDATA")?.join("Countersign"));
+    }
+    let base = var("XDG_DATA_HOME").filter(|p| p.is_absolute());
+    Some(base.or_else(|| Some(var("HOME")?.join(".local/share")))?.join("countersign"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_dispatcher_at_a_time() {
+        let dir = tempdir();
+        let home = Home::at(&dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        let held = home.dispatcher_lock().unwrap();
+        let refused = home.dispatcher_lock().unwrap_err();
+        assert_eq!(refused.code.exit(), 8);
+        drop(held);
+        assert!(home.dispatcher_lock().is_ok());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    fn tempdir() -> PathBuf {
+        std::env::temp_dir().join(format!("cs-home-{}", hex::encode(keychain::random::<8>().unwrap())))
+    }
+}

@@ -1,0 +1,505 @@
+//! Secrets: the ledger secret, owner and device keys, logins, source secrets, and the ledger's anchor (R39).
+//!
+//! They live in the system keychain, or, where a person chose so, in one file encrypted with the passphrase. There is no
+//! fallback from one to the other: a home remembers which it was made with, and where that cannot be reached we say so.
+//! Each home has a namespace of its own, its ledger id.
+//!
+//! Every call that may block (the keychain may ask the person) runs on a blocking thread.
+
+mod file;
+mod presence;
+mod sealing;
+mod system;
+
+pub use file::FileStore;
+pub use presence::{Presence, Signer};
+pub use sealing::Passphrase;
+pub use system::SystemStore;
+
+use crate::failure::{Code, Failure};
+use countersign_domain::{DeviceCert, DeviceKey, LedgerSecret, OwnerKey, PersonId, Roster};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+use zeroize::Zeroizing;
+
+/// The environment whose keys need no passphrase: nothing in it leaves the machine.
+pub const SANDBOX: &str = "sandbox";
+
+/// Which store a home was made with. As text: `keychain` or `file:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretsChoice {
+    Keychain,
+    File(PathBuf),
+    /// This process only: tests, drills and the throw-away home of `demo`. Has no text form.
+    Memory(MemoryStore),
+}
+
+impl FromStr for SecretsChoice {
+    type Err = Failure;
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        match text.split_once(':') {
+            None if text == "keychain" => Ok(SecretsChoice::Keychain),
+            Some(("file", path)) if !path.is_empty() => std::path::absolute(path)
+                .map(SecretsChoice::File)
+                .map_err(|e| Failure::bad_input("secrets", format!("`{path}` cannot be used: {e}"))),
+            _ => Err(Failure::bad_input("secrets", format!("`{text}` is neither `keychain` nor `file:PATH`"))),
+        }
+    }
+}
+
+impl fmt::Display for SecretsChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretsChoice::Keychain => f.write_str("keychain"),
+            SecretsChoice::File(path) => write!(f, "file:{}", path.display()),
+            SecretsChoice::Memory(_) => f.write_str("memory"),
+        }
+    }
+}
+
+/// Secrets of one process, shared by whoever holds a clone.
+#[derive(Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryStore(…)")
+    }
+}
+impl PartialEq for MemoryStore {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for MemoryStore {}
+
+/// The secrets of one home.
+#[derive(Clone, Debug)]
+pub enum Keychain {
+    System(SystemStore),
+    File(FileStore),
+    Memory(MemoryStore),
+}
+
+/// The ledger's head as it was last known outside the ledger (R27).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    pub ledger_id: String,
+    pub seq: i64,
+    /// 64 lower-case hex digits: the hash of that journal row.
+    pub hash: String,
+    /// Digest of this machine and the home's folder: a copied or moved home shows.
+    pub place: String,
+}
+
+/// What every reader of the ledger needs. Made once per home.
+#[derive(Serialize, Deserialize)]
+struct LedgerPart {
+    secret: String,
+    owner_public: String,
+    sandbox_owner_public: String,
+}
+
+/// Private halves. Wrapped with the passphrase where there is one.
+#[derive(Serialize, Deserialize, Clone)]
+struct KeyPart {
+    device: String,
+    owner: String,
+}
+
+/// A login's secret as it was typed: a password or token. Never shown.
+#[derive(Clone)]
+pub struct LoginSecret(Zeroizing<String>);
+
+impl LoginSecret {
+    pub fn new(text: impl Into<String>) -> LoginSecret {
+        LoginSecret(Zeroizing::new(text.into()))
+    }
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+impl fmt::Debug for LoginSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LoginSecret(…)")
+    }
+}
+
+const LEDGER: &str = "ledger";
+const KEYS: &str = "keys";
+const SANDBOX_KEYS: &str = "sandbox-keys";
+const ANCHOR: &str = "anchor";
+
+/// What `Keychain::create` made, for the rows that name it.
+pub struct Made {
+    pub keychain: Keychain,
+    /// Certificates of the owner's device, for live and for the sandbox.
+    pub certs: Vec<DeviceCert>,
+}
+
+impl Keychain {
+    /// Opens the secrets of a ledger. For `file:` without a passphrase what needs a secret answers `locked`.
+    pub async fn open(
+        choice: &SecretsChoice,
+        ledger_id: &str,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<Keychain, Failure> {
+        match choice {
+            SecretsChoice::Keychain => Ok(Keychain::System(SystemStore::new(ledger_id))),
+            SecretsChoice::File(path) => {
+                let store = FileStore::new(path.clone(), ledger_id);
+                if let Some(passphrase) = passphrase {
+                    let (store, passphrase) = (store.clone(), passphrase.clone());
+                    blocking(move || store.unlock(&passphrase)).await?;
+                }
+                Ok(Keychain::File(store))
+            }
+            SecretsChoice::Memory(memory) => Ok(Keychain::Memory(memory.clone())),
+        }
+    }
+
+    /// Makes the secrets of a new ledger. With `passphrase` none, the keys lie bare in the keychain (never in a file).
+    pub async fn create(
+        choice: &SecretsChoice,
+        ledger_id: &str,
+        person: &PersonId,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<Made, Failure> {
+        let keychain = match (choice, passphrase) {
+            (SecretsChoice::File(_), None) => {
+                return Err(Failure::bad_input("passphrase", "a secrets file is always encrypted: it needs a passphrase"));
+            }
+            (SecretsChoice::File(path), Some(passphrase)) => {
+                let store = FileStore::new(path.clone(), ledger_id);
+                let (made, passphrase) = (store.clone(), passphrase.clone());
+                blocking(move || made.create(&passphrase)).await?;
+                Keychain::File(store)
+            }
+            _ => Keychain::open(choice, ledger_id, None).await?,
+        };
+        let (live, live_cert, owner_public) = new_keys(person)?;
+        let (sandbox, sandbox_cert, sandbox_owner_public) = new_keys(person)?;
+        let ledger = LedgerPart { secret: hex::encode(random::<32>()?), owner_public, sandbox_owner_public };
+        let bare = json(&live)?;
+        let wrapped = match (&keychain, passphrase) {
+            // The file is encrypted as a whole; a second wrapping would only double the time to unlock it.
+            (Keychain::File(_), _) | (_, None) => bare.to_vec(),
+            (_, Some(passphrase)) => {
+                let passphrase = passphrase.clone();
+                blocking(move || sealing::wrap(&bare, &passphrase)).await?
+            }
+        };
+        let mut all = BTreeMap::new();
+        all.insert(LEDGER.to_owned(), json(&ledger)?.to_vec());
+        all.insert(KEYS.to_owned(), wrapped);
+        all.insert(SANDBOX_KEYS.to_owned(), json(&sandbox)?.to_vec());
+        keychain.put_all(all).await?;
+        Ok(Made { keychain, certs: vec![live_cert, sandbox_cert] })
+    }
+
+    /// The ledger secret: without it nobody can tell which key a request has.
+    pub async fn ledger_secret(&self) -> Result<LedgerSecret, Failure> {
+        Ok(LedgerSecret(seed(&self.ledger_part().await?.secret)?))
+    }
+
+    /// Who may approve, by the pinned owner keys: one for the sandbox, another for everything else, so that the sandbox's
+    /// bare key is worth nothing in live.
+    pub async fn roster(&self, certs: &[DeviceCert]) -> Result<Roster, Failure> {
+        let part = self.ledger_part().await?;
+        Ok(Roster::pinned(&part.owner_public, &[(SANDBOX, &part.sandbox_owner_public)], certs))
+    }
+
+    /// Proves that the passphrase was given. `passphrase` none is right only for a home without one, and is left to
+    /// [`crate::Engine`], which grants it to the window alone.
+    pub async fn unlock(&self, passphrase: Option<&Passphrase>) -> Result<Presence, Failure> {
+        if let Keychain::File(store) = self {
+            let passphrase = passphrase.cloned().ok_or_else(locked)?;
+            let store = store.clone();
+            blocking(move || store.unlock(&passphrase)).await?;
+        }
+        let stored = self.need(KEYS).await?;
+        let bare = match (self, passphrase) {
+            (Keychain::File(_), _) | (_, None) => {
+                if sealing::is_wrapped(&stored) {
+                    return Err(locked());
+                }
+                stored
+            }
+            (_, Some(passphrase)) => {
+                if !sealing::is_wrapped(&stored) {
+                    return Err(Failure::not_permitted(
+                        "this home was made without a passphrase: decisions in live are made in its window",
+                    ));
+                }
+                let passphrase = passphrase.clone();
+                blocking(move || sealing::unwrap(&stored, &passphrase)).await?
+            }
+        };
+        let part: KeyPart = parse(&bare)?;
+        Ok(Presence::new(DeviceKey::from_seed(&seed(&part.device)?), OwnerKey::from_seed(&seed(&part.owner)?), part))
+    }
+
+    /// The device key of the sandbox, which needs no presence.
+    pub(crate) async fn sandbox_device(&self) -> Result<DeviceKey, Failure> {
+        let part: KeyPart = parse(&self.need(SANDBOX_KEYS).await?)?;
+        Ok(DeviceKey::from_seed(&seed(&part.device)?))
+    }
+
+    /// The login of a destination, if this device has one.
+    pub async fn login(&self, destination: &str) -> Result<Option<LoginSecret>, Failure> {
+        self.text(&format!("login/{destination}")).await
+    }
+    pub async fn put_login(&self, destination: &str, secret: &LoginSecret) -> Result<(), Failure> {
+        self.put(&format!("login/{destination}"), secret.expose().as_bytes()).await
+    }
+    pub async fn remove_login(&self, destination: &str) -> Result<(), Failure> {
+        self.remove(&format!("login/{destination}")).await
+    }
+
+    /// The signing secret of a source's webhooks.
+    pub async fn source_secret(&self, source: &str) -> Result<Option<LoginSecret>, Failure> {
+        self.text(&format!("source/{source}")).await
+    }
+    pub async fn put_source_secret(&self, source: &str, secret: &LoginSecret) -> Result<(), Failure> {
+        self.put(&format!("source/{source}"), secret.expose().as_bytes()).await
+    }
+    pub async fn remove_source_secret(&self, source: &str) -> Result<(), Failure> {
+        self.remove(&format!("source/{source}")).await
+    }
+
+    /// The anchored head. `file:` answers without a passphrase only that it is locked.
+    pub async fn anchor(&self) -> Result<Option<Anchor>, Failure> {
+        if let Keychain::File(store) = self {
+            let store = store.clone();
+            return blocking(move || store.anchor()).await;
+        }
+        self.get(ANCHOR).await?.map(|bytes| parse(&bytes)).transpose()
+    }
+
+    /// Writes the anchor. In a file this needs no work of the passphrase: the anchor has a section of its own,
+    /// authenticated by a key from inside.
+    pub async fn set_anchor(&self, anchor: &Anchor) -> Result<(), Failure> {
+        if let Keychain::File(store) = self {
+            let (store, anchor) = (store.clone(), anchor.clone());
+            return blocking(move || store.set_anchor(&anchor)).await;
+        }
+        self.put(ANCHOR, &json(anchor)?).await
+    }
+
+    /// Everything a person needs to go on with this ledger on another machine, wrapped with the passphrase; or bare where
+    /// the home has none. Keep it apart from the backup.
+    pub async fn export(&self, presence: &Presence, passphrase: Option<&Passphrase>) -> Result<Vec<u8>, Failure> {
+        let recovery = Recovery {
+            ledger: parse(&self.need(LEDGER).await?)?,
+            keys: presence.parts(),
+            sandbox_keys: parse(&self.need(SANDBOX_KEYS).await?)?,
+        };
+        let bare = json(&recovery)?;
+        match passphrase.cloned() {
+            None => Ok(bare.to_vec()),
+            Some(passphrase) => blocking(move || sealing::wrap(&bare, &passphrase)).await,
+        }
+    }
+
+    /// Takes what [`Keychain::export`] gave into the store of another machine.
+    pub async fn import(
+        choice: &SecretsChoice,
+        ledger_id: &str,
+        exported: &[u8],
+        passphrase: &Passphrase,
+    ) -> Result<Keychain, Failure> {
+        let (exported, word) = (exported.to_vec(), passphrase.clone());
+        let recovery: Recovery = blocking(move || {
+            let bare = if sealing::is_wrapped(&exported) {
+                sealing::unwrap(&exported, &word)?
+            } else {
+                Zeroizing::new(exported)
+            };
+            parse(&bare)
+        })
+        .await?;
+        let keychain = if let SecretsChoice::File(path) = choice {
+            let store = FileStore::new(path.clone(), ledger_id);
+            let (made, word) = (store.clone(), passphrase.clone());
+            blocking(move || made.create(&word)).await?;
+            Keychain::File(store)
+        } else {
+            Keychain::open(choice, ledger_id, None).await?
+        };
+        let keys = json(&recovery.keys)?;
+        let keys = if matches!(keychain, Keychain::File(_)) {
+            keys.to_vec()
+        } else {
+            let word = passphrase.clone();
+            blocking(move || sealing::wrap(&keys, &word)).await?
+        };
+        let mut all = BTreeMap::new();
+        all.insert(LEDGER.to_owned(), json(&recovery.ledger)?.to_vec());
+        all.insert(KEYS.to_owned(), keys);
+        all.insert(SANDBOX_KEYS.to_owned(), json(&recovery.sandbox_keys)?.to_vec());
+        keychain.put_all(all).await?;
+        Ok(keychain)
+    }
+
+    /// Whether the store has this ledger's secret at all.
+    pub async fn holds_ledger(&self) -> Result<bool, Failure> {
+        Ok(self.get(LEDGER).await?.is_some())
+    }
+
+    async fn ledger_part(&self) -> Result<LedgerPart, Failure> {
+        parse(&self.need(LEDGER).await?)
+    }
+
+    async fn text(&self, name: &str) -> Result<Option<LoginSecret>, Failure> {
+        let Some(bytes) = self.get(name).await? else { return Ok(None) };
+        let text = String::from_utf8(bytes.to_vec()).map_err(|_| damaged())?;
+        Ok(Some(LoginSecret::new(text)))
+    }
+
+    async fn need(&self, name: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+        self.get(name).await?.ok_or_else(|| {
+            Failure::new(
+                Code::Frozen,
+                "the secrets of this ledger are not in the store it was made with; bring them back from the recovery \
+                 export before anything is sent",
+            )
+        })
+    }
+
+    async fn get(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
+        let name = name.to_owned();
+        match self {
+            Keychain::System(store) => {
+                let store = store.clone();
+                blocking(move || store.get(&name)).await
+            }
+            Keychain::File(store) => store.get(&name),
+            Keychain::Memory(memory) => Ok(memory.map().get(&name).cloned().map(Zeroizing::new)),
+        }
+    }
+
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        self.put_all(BTreeMap::from([(name.to_owned(), bytes.to_vec())])).await
+    }
+
+    async fn put_all(&self, entries: BTreeMap<String, Vec<u8>>) -> Result<(), Failure> {
+        match self {
+            Keychain::System(store) => {
+                let store = store.clone();
+                blocking(move || entries.iter().try_for_each(|(name, bytes)| store.set(name, bytes))).await
+            }
+            Keychain::File(store) => {
+                let store = store.clone();
+                blocking(move || store.change(|all| all.extend(entries))).await
+            }
+            Keychain::Memory(memory) => {
+                memory.map().extend(entries);
+                Ok(())
+            }
+        }
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), Failure> {
+        let name = name.to_owned();
+        match self {
+            Keychain::System(store) => {
+                let store = store.clone();
+                blocking(move || store.delete(&name)).await
+            }
+            Keychain::File(store) => {
+                let store = store.clone();
+                blocking(move || {
+                    store.change(|all| {
+                        all.remove(&name);
+                    })
+                })
+                .await
+            }
+            Keychain::Memory(memory) => {
+                memory.map().remove(&name);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl MemoryStore {
+    fn map(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Recovery {
+    ledger: LedgerPart,
+    keys: KeyPart,
+    sandbox_keys: KeyPart,
+}
+
+fn new_keys(person: &PersonId) -> Result<(KeyPart, DeviceCert, String), Failure> {
+    let (device, owner) = (random::<32>()?, random::<32>()?);
+    let (device_key, owner_key) = (DeviceKey::from_seed(&device), OwnerKey::from_seed(&owner));
+    let cert = owner_key
+        .admit(person, &device_key.public())
+        .ok_or_else(|| Failure::internal("a fresh device key was not taken by the owner key"))?;
+    Ok((KeyPart { device: hex::encode(device), owner: hex::encode(owner) }, cert, owner_key.public()))
+}
+
+/// Refuses a secrets file inside the home: whoever copies the home would copy the anchor with it.
+pub(crate) fn outside_home(file: &Path, home: &Path) -> Result<(), Failure> {
+    let real = |p: &Path| {
+        // The file may not exist yet; its folder must.
+        let parent = p.parent().and_then(|d| d.canonicalize().ok());
+        parent.map_or_else(|| p.to_path_buf(), |d| d.join(p.file_name().unwrap_or_default()))
+    };
+    let home = home.canonicalize().unwrap_or_else(|_| home.to_path_buf());
+    if real(file).starts_with(&home) {
+        return Err(Failure::bad_input(
+            "secrets",
+            "the secrets file must lie outside the home: it holds the mark by which a copied or restored home is noticed",
+        ));
+    }
+    Ok(())
+}
+
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|e| Failure::internal(format!("the system gave no random bytes: {e}")))?;
+    Ok(bytes)
+}
+
+fn seed(text: &str) -> Result<[u8; 32], Failure> {
+    let mut bytes = [0; 32];
+    hex::decode_to_slice(text, &mut bytes).map_err(|_| damaged())?;
+    Ok(bytes)
+}
+
+fn json<T: Serialize>(value: &T) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    serde_json::to_vec(value).map(Zeroizing::new).map_err(|e| Failure::internal(e.to_string()))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    // The error of the parser could quote what it read, so it is not passed on.
+    serde_json::from_slice(bytes).map_err(|_| damaged())
+}
+
+fn damaged() -> Failure {
+    Failure::integrity("an entry of the secrets store cannot be read; it was altered or damaged")
+}
+
+fn locked() -> Failure {
+    Failure::locked("this needs the passphrase; give it on the terminal or with --passphrase-fd")
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(Failure::internal("reading the secrets store broke off")),
+    }
+}

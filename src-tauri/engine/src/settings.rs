@@ -1,0 +1,176 @@
+//! What can be set, with defaults and limits. Stored in the ledger, so that every change is a journal row with its author.
+
+use crate::failure::Failure;
+use crate::keychain::{Presence, SANDBOX};
+use countersign_domain::{PersonId, Timestamp};
+use countersign_ledger::Ledger;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Undo window where the destination's file names none.
+pub const UNDO_SECONDS: u32 = 10;
+/// Approvals expire after so many hours.
+pub const EXPIRY_HOURS: u32 = 72;
+
+const EXPIRY: &str = "expiry_hours";
+const NOTIFY_NAMES: &str = "notifications/names";
+const NOTIFY: &str = "notifications";
+const UNDO: &str = "undo_seconds";
+
+/// Key of the switch of an environment; `on` or `off`. Live is off until somebody switched it on.
+pub(crate) fn sending_key(environment: &str) -> String {
+    format!("sending/{environment}")
+}
+
+fn approvers_key(environment: &str) -> String {
+    format!("approvers_needed/{environment}")
+}
+
+fn repeat_key(destination: &str) -> String {
+    format!("repeat_by_itself/{destination}")
+}
+
+/// The settings of one home.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    ledger: Ledger,
+}
+
+impl Settings {
+    pub(crate) fn new(ledger: Ledger) -> Settings {
+        Settings { ledger }
+    }
+
+    /// Whether actions of the environment go out. The sandbox starts on, everything else off.
+    pub async fn sending(&self, environment: &str) -> Result<bool, Failure> {
+        let stored = self.ledger.setting(&sending_key(environment)).await?;
+        Ok(stored.map_or(environment == SANDBOX, |word| word == "on"))
+    }
+
+    /// The switch. Off is also the kill switch and needs nobody's presence; on needs it outside the sandbox.
+    pub async fn set_sending(
+        &self,
+        environment: &str,
+        on: bool,
+        by: &PersonId,
+        presence: Option<&Presence>,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        if on {
+            present(environment, presence, "switching sending on")?;
+        }
+        let word = if on { "on" } else { "off" };
+        Ok(self.ledger.set_setting(&sending_key(environment), word, &by.0, now).await?)
+    }
+
+    /// Undo window of a destination whose file names none.
+    pub async fn undo_seconds(&self) -> Result<u32, Failure> {
+        self.number(UNDO, UNDO_SECONDS).await
+    }
+
+    pub async fn set_undo_seconds(&self, n: u32, by: &PersonId, p: &Presence, now: Timestamp) -> Result<(), Failure> {
+        self.set_number(UNDO, n, 0..=3600, by, p, now).await
+    }
+
+    /// How long an approval counts.
+    pub async fn expiry(&self) -> Result<Duration, Failure> {
+        Ok(Duration::from_secs(u64::from(self.number(EXPIRY, EXPIRY_HOURS).await?) * 3600))
+    }
+
+    pub async fn set_expiry_hours(&self, n: u32, by: &PersonId, p: &Presence, now: Timestamp) -> Result<(), Failure> {
+        self.set_number(EXPIRY, n, 1..=24 * 90, by, p, now).await
+    }
+
+    /// 1, or 2 where two different people must approve.
+    pub async fn approvers_needed(&self, environment: &str) -> Result<u8, Failure> {
+        Ok(if self.number(&approvers_key(environment), 1).await? >= 2 { 2 } else { 1 })
+    }
+
+    pub async fn set_approvers_needed(
+        &self,
+        environment: &str,
+        n: u32,
+        by: &PersonId,
+        p: &Presence,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        self.set_number(&approvers_key(environment), n, 1..=2, by, p, now).await
+    }
+
+    /// All environments that need another number than 1.
+    pub(crate) async fn all_approvers_needed(&self) -> Result<HashMap<String, u8>, Failure> {
+        let all = self.ledger.settings().await?;
+        Ok(all
+            .iter()
+            .filter_map(|(key, value)| {
+                let environment = key.strip_prefix("approvers_needed/")?;
+                Some((environment.to_owned(), if value.trim() == "2" { 2 } else { 1 }))
+            })
+            .collect())
+    }
+
+    /// Whether an unknown outcome is repeated under the same key by itself where the contract makes that safe.
+    pub async fn repeats_by_itself(&self, destination: &str) -> Result<bool, Failure> {
+        Ok(self.ledger.setting(&repeat_key(destination)).await?.is_none_or(|word| word != "off"))
+    }
+
+    pub async fn set_repeats_by_itself(
+        &self,
+        destination: &str,
+        on: bool,
+        by: &PersonId,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        let word = if on { "on" } else { "off" };
+        Ok(self.ledger.set_setting(&repeat_key(destination), word, &by.0, now).await?)
+    }
+
+    /// Desktop notifications at all; on by default.
+    pub async fn notifications(&self) -> Result<bool, Failure> {
+        Ok(self.ledger.setting(NOTIFY).await?.is_none_or(|word| word != "off"))
+    }
+
+    /// Whether notifications may carry the name of a person; off by default.
+    pub async fn notification_names(&self) -> Result<bool, Failure> {
+        Ok(self.ledger.setting(NOTIFY_NAMES).await?.is_some_and(|word| word == "on"))
+    }
+
+    pub async fn set_notifications(&self, on: bool, names: bool, by: &PersonId, now: Timestamp) -> Result<(), Failure> {
+        let word = |yes: bool| if yes { "on" } else { "off" };
+        self.ledger.set_setting(NOTIFY, word(on), &by.0, now).await?;
+        Ok(self.ledger.set_setting(NOTIFY_NAMES, word(names), &by.0, now).await?)
+    }
+
+    async fn number(&self, key: &str, default: u32) -> Result<u32, Failure> {
+        match self.ledger.setting(key).await? {
+            None => Ok(default),
+            Some(text) => text.parse().map_err(|_| Failure::integrity(format!("the setting {key} is not a number"))),
+        }
+    }
+
+    async fn set_number(
+        &self,
+        key: &str,
+        n: u32,
+        allowed: std::ops::RangeInclusive<u32>,
+        by: &PersonId,
+        _presence: &Presence,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        if !allowed.contains(&n) {
+            let why = format!("must be from {} to {}", allowed.start(), allowed.end());
+            return Err(Failure::bad_input(key, why));
+        }
+        Ok(self.ledger.set_setting(key, &n.to_string(), &by.0, now).await?)
+    }
+}
+
+/// Refuses without proof that a person is there, outside the sandbox.
+pub fn present(environment: &str, presence: Option<&Presence>, what: &str) -> Result<(), Failure> {
+    if environment == SANDBOX || presence.is_some() {
+        return Ok(());
+    }
+    Err(Failure::locked(format!(
+        "{what} in {environment} needs the passphrase; give it on the terminal or with --passphrase-fd"
+    )))
+}

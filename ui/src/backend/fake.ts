@@ -1,0 +1,494 @@
+// An in-memory engine for a plain browser: Vitest, the browser tests and work on the page without Rust. It behaves, so
+// that each way through the window can be walked: approving, the hold, undo, acceptance, lost answers, verdicts.
+
+import type { ActionDoc } from "../bindings/ActionDoc";
+import type { ActionRow } from "../bindings/ActionRow";
+import type { ErrorDoc } from "../bindings/ErrorDoc";
+import type { FeedEvent } from "../bindings/FeedEvent";
+import type { OfferDoc } from "../bindings/OfferDoc";
+import type { Overview } from "../bindings/Overview";
+import type { ProbeStep } from "../bindings/ProbeStep";
+import { emailOf } from "../lib/payload";
+import type { Backend, View } from "./index";
+import { OWNER, ago, destinations, email, finding, notTakenRows, seeds, seq } from "./fake-data";
+
+const ask = new URLSearchParams(typeof location === "undefined" ? "" : location.search);
+const flag = (name: string) => ask.has(name);
+
+function refuse(code: string, message: string, more: Partial<ErrorDoc> = {}): never {
+  throw { code, message, ...more } satisfies ErrorDoc;
+}
+
+async function sha256(text: string): Promise<string> {
+  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(bytes), (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+const hash = (doc: ActionDoc, payload: unknown) => sha256(`countersign/payload/v1\n${doc.id}${JSON.stringify(payload)}`);
+
+function views(doc: ActionDoc): View[] {
+  switch (doc.state) {
+    case "prepared":
+      return ["awaiting"];
+    case "approved":
+      return ["on_the_way", "history"];
+    case "in_progress":
+      return ["on_the_way", "history"];
+    case "unknown":
+    case "closed_unknown":
+      return ["unknown", "history"];
+    case "needs_review":
+      return ["needs_review"];
+    case "refused":
+    case "gave_up":
+      return doc.revised ? ["history"] : ["needs_review", "history"];
+    default:
+      return ["history"];
+  }
+}
+
+function offersOf(doc: ActionDoc): OfferDoc[] {
+  const who = doc.conversation?.from_name?.split(" ")[0] ?? "The customer";
+  const offer = (what: string, offered: boolean, text: string, suggested = false): OfferDoc => ({ what, offered, suggested, text });
+  if (doc.state === "unknown" || doc.state === "closed_unknown") {
+    const open = doc.state === "unknown";
+    const list = [
+      offer("ask", true, "Only looks. Sends nothing. Settles most cases within 10 minutes.", open),
+      offer("finish", false, `Not offered. This mailbox can’t recognise a repeat, so ${who} could get it twice.`),
+      offer("happened", open, `For example, ${who} answered. Recorded as accepted, on your word.`),
+      offer("did_not_happen", open, doc.revised ? `Not offered. ${doc.revised_by} follows it, so this one never goes again.` : `You sign it. The same message goes again; ${who} may get it twice if you are wrong.`),
+      offer("revise", !doc.revised, doc.revised ? `Done: ${doc.revised_by} follows it.` : `A new action with its own approval. ${who} may get two messages.`),
+      offer("leave", open, "Stops asking. History keeps showing it as unknown."),
+    ];
+    return open ? list : list.filter((x) => x.what === "ask" || x.what === "revise");
+  }
+  if (doc.state === "needs_review" && doc.crossed_once) return [offer("approve", true, "Same bytes, same key. A change is a new action.", true), offer("reject", true, "Nothing will be sent."), offer("revise", true, "A new action with its own key and approval.")];
+  if (doc.state === "needs_review" && !doc.request_id) return [offer("confirm", true, "It gets its key and waits in Awaiting.", true), offer("reject", true, "Nothing will be sent.")];
+  if (doc.state === "needs_review") return [offer("confirm", true, "It goes back to Awaiting, for a new approval.", true), offer("edit", true, "Back to Awaiting, with your changes."), offer("reject", true, "Nothing will be sent.")];
+  if (doc.state === "refused") return [offer("approve", false, "Not offered. A refusal by this mailbox is final for these bytes."), offer("revise", !doc.revised, "Other words or other recipients, with their own approval.", true)];
+  if (doc.state === "gave_up") return [offer("approve", true, "Once the cause is mended. Same bytes, same key.", true), offer("revise", !doc.revised, "Other words or other recipients, with their own approval.")];
+  if (doc.state === "approved") return [offer("undo", true, "Puts it back in Awaiting."), offer("release", doc.after !== null, "Sends it without waiting.")];
+  if (doc.state === "prepared") return [offer("approve", true, ""), offer("edit", !doc.crossed_once, ""), offer("reject", true, "")];
+  return [offer("revise", !doc.revised, "Sends a second message. It does not change the first.")];
+}
+
+function row(doc: ActionDoc): ActionRow {
+  const mail = emailOf(doc.payload);
+  const heavy = doc.findings.find((f) => (f.weight === "stop" || f.weight === "look") && !f.cleared) ?? null;
+  return {
+    id: doc.id,
+    environment: doc.environment,
+    source: doc.source,
+    request_id: doc.request_id,
+    step: doc.step,
+    effect: doc.effect,
+    destination: doc.destination,
+    state: doc.state,
+    reason: doc.reason,
+    in_doubt: doc.attempts.some((a) => a.in_doubt && a.phase !== "closed"),
+    crossed_once: doc.crossed_once,
+    who: doc.conversation?.from_name ?? mail.to[0]?.name ?? mail.to[0]?.email ?? "",
+    email: doc.conversation?.from_email ?? mail.to[0]?.email ?? "",
+    subject: doc.state === "prepared" || doc.state === "needs_review" ? (doc.conversation?.subject ?? mail.subject) : mail.subject,
+    at: doc.state === "prepared" ? doc.created_at : doc.changed_at,
+    payload_hash: doc.payload_hash,
+    payload_version: doc.payload_version,
+    finding: heavy,
+    findings_open: doc.findings.filter((f) => f.holds && !f.cleared).length,
+    next: doc.next,
+    asked: doc.lookups.length,
+    receipt: doc.receipt?.reference ?? null,
+  };
+}
+
+function many(count: number, i: number): ActionRow {
+  const doc = email(`A-${900_000 + i}`, { name: `Customer ${i + 1}`, email: `customer${i + 1}@many.example`, subject: `Question ${i + 1} of ${count}`, theirs: "Hello?", ours: "Hello.", minutes: 30 + i * 3 });
+  return { ...row({ ...doc, payload_hash: (i * 2654435761).toString(16).padStart(64, "a").slice(0, 64) }) };
+}
+
+export async function makeFake(): Promise<Backend> {
+  const docs = new Map<string, ActionDoc>();
+  const kept = new Map<string, string>();
+  const feeds = new Set<(event: FeedEvent) => void>();
+  const probes = new Set<(step: ProbeStep) => void>();
+  const opens = new Set<(id: string) => void>();
+  const timers = new Map<string, ReturnType<typeof setTimeout>>();
+  const mailboxes = structuredClone(destinations);
+  const undoSeconds = Number(ask.get("undo") ?? 10);
+  const count = Number(ask.get("many") ?? 0);
+  let at = 20_500;
+  let next = 2051;
+  let locked = flag("locked");
+  let sending = ask.get("sending") !== "0";
+  let homed = !flag("first");
+  let environment = "live";
+  let refused = flag("empty") ? [] : notTakenRows();
+
+  async function load(list: ActionDoc[]): Promise<void> {
+    for (const doc of list) {
+      doc.payload_hash = await hash(doc, doc.payload);
+      for (const approval of doc.approvals) approval.payload_hash = doc.payload_hash;
+      docs.set(doc.id, doc);
+    }
+  }
+  if (homed && !flag("empty")) await load(seeds());
+
+  const get = (id: string): ActionDoc => docs.get(id) ?? refuse("not_found", `There is no action ${id}.`);
+  const shown = (doc: ActionDoc): ActionDoc => structuredClone({ ...doc, offers: offersOf(doc) });
+
+  function tell(ids: string[], announcement: string | null): void {
+    at++;
+    for (const feed of feeds) feed({ seq: seq(at) as FeedEvent["seq"], actions: ids, announcement });
+  }
+
+  function note(doc: ActionDoc, fact: string, by: string, text: string): void {
+    at++;
+    doc.changed_at = new Date().toISOString();
+    doc.journal.push({ seq: seq(at), at: doc.changed_at, fact, by, text });
+  }
+
+  function later(id: string, ms: number, run: () => void): void {
+    clearTimeout(timers.get(id));
+    timers.set(id, setTimeout(run, ms));
+  }
+
+  function leave(doc: ActionDoc): void {
+    if (!sending) return;
+    doc.state = "in_progress";
+    doc.next = null;
+    doc.crossed_once = true;
+    const n = doc.attempts.length + 1;
+    const now = new Date().toISOString();
+    doc.attempts.push({ id: `t-${doc.id}-${n}`, number: n, started_at: now, phase: "crossed", crossed_at: now, closed_at: null, in_doubt: false, outcome: "open", evidence: {} });
+    note(doc, "crossing", "worker", `Attempt ${n} to ${doc.destination}`);
+    tell([doc.id], null);
+    later(doc.id, 700, () => settle(doc));
+  }
+
+  function settle(doc: ActionDoc): void {
+    const attempt = doc.attempts[doc.attempts.length - 1];
+    if (!attempt) return;
+    attempt.phase = "closed";
+    attempt.closed_at = new Date().toISOString();
+    const who = row(doc).who;
+    if (doc.id === "A-2049") {
+      attempt.outcome = "unclear";
+      doc.state = "unknown";
+      doc.next = { what: "look", at: ago(-1), text: "" };
+      note(doc, "unclear", "destination", "Line dropped, no answer. Marked Unknown.");
+      tell([doc.id], `Not known yet: reply to ${who}. We are asking.`);
+      return;
+    }
+    attempt.outcome = "accepted";
+    doc.state = "accepted";
+    doc.receipt = { kind: "answer", at: attempt.closed_at, reference: "4F2C81", text: "250 2.0.0 queued as 4F2C81", by: null };
+    doc.explanation = "There was one attempt. It carried the one key of this action, and the mailbox answered it with a receipt.";
+    note(doc, "accepted", "destination", `Accepted, receipt 4F2C81. ${doc.destination} has taken the message. It does not say that it was delivered or read.`);
+    tell([doc.id], `Accepted by ${doc.destination}.`);
+  }
+
+  function overview(): Overview {
+    const all = [...docs.values()].filter((d) => d.environment === environment);
+    const requests = (view: View, extra: (d: ActionDoc) => boolean = () => true) =>
+      new Set(all.filter((d) => views(d).includes(view) && extra(d)).map((d) => d.request_id ?? d.id)).size;
+    return {
+      home_exists: homed,
+      owner: homed ? OWNER : "",
+      environment,
+      environments: ["live", "sandbox"],
+      counts: {
+        awaiting: count || requests("awaiting"),
+        on_the_way: requests("on_the_way"),
+        unknown: requests("unknown", (d) => d.state === "unknown"),
+        needs_review: requests("needs_review") + refused.length,
+      },
+      sending,
+      frozen: ask.get("frozen"),
+      frozen_text: null,
+      another_dispatcher: flag("other"),
+      locked,
+      no_keychain: flag("nokeychain") ? "Start a key store such as gnome-keyring, or set one up with a passphrase." : null,
+      destinations: mailboxes.filter((m) => m.environment === environment).map((m) => ({ ...m, health: flag("down") ? "paused" : m.health })),
+      seq: seq(at) as Overview["seq"],
+      now: new Date().toISOString(),
+    };
+  }
+
+  const decide = (): void => {
+    if (locked) refuse("locked", "The key is locked. Unlock it first.");
+  };
+
+  const fake: Backend = {
+    overview: async () => overview(),
+    async setEnvironment(name) {
+      environment = name;
+      if (name === "sandbox" && ![...docs.values()].some((d) => d.environment === "sandbox")) await load(sandbox());
+      return overview();
+    },
+    async firstRun(owner, withSandbox) {
+      if (!owner.trim()) refuse("bad_input", "A name is needed.", { field: "owner" });
+      homed = true;
+      environment = withSandbox ? "sandbox" : "live";
+      if (withSandbox) await load(sandbox());
+      return { ...overview(), owner };
+    },
+    async list(view, state, after, limit) {
+      const from = after ? Number(after) : 0;
+      if (count && (view === "awaiting" || view === "history")) {
+        const to = Math.min(count, from + limit);
+        const actions: ActionRow[] = [];
+        for (let i = from; i < to; i++) actions.push(many(count, i));
+        return { actions, next: to < count ? String(to) : null };
+      }
+      const all = [...docs.values()]
+        .filter((d) => d.environment === environment && views(d).includes(view) && (!state || d.state === state))
+        .map(row)
+        .sort((a, b) => (a.at < b.at ? 1 : -1));
+      return { actions: all.slice(from, from + limit), next: from + limit < all.length ? String(from + limit) : null };
+    },
+    notTaken: async () => refused,
+    async search(text, filters, after) {
+      const wanted = text.toLowerCase();
+      const from = after ? Number(after) : 0;
+      const all = [...docs.values()]
+        .filter((d) => d.environment === environment)
+        .map(row)
+        .filter((r) => `${r.who} ${r.email} ${r.subject} ${r.id} ${r.payload_hash} ${r.receipt ?? ""}`.toLowerCase().includes(wanted))
+        .filter((r) => (!filters.state || r.state === filters.state) && (!filters.destination || r.destination === filters.destination) && (!filters.from || r.at >= filters.from))
+        .sort((a, b) => (a.at < b.at ? 1 : -1));
+      return { actions: all.slice(from, from + 100), next: from + 100 < all.length ? String(from + 100) : null };
+    },
+    action: async (id) => shown(get(id)),
+    async bundle(id) {
+      if (count && id.startsWith("A-9")) {
+        const i = Number(id.slice(2)) - 900_000;
+        const doc = email(id, { name: `Customer ${i + 1}`, email: `customer${i + 1}@many.example`, subject: `Question ${i + 1} of ${count}`, theirs: "Hello?", ours: "Hello.", minutes: 30 + i * 3 });
+        await load([doc]);
+      }
+      const doc = get(id);
+      const list = [...docs.values()].filter((d) => d.id === id || (doc.request_id !== null && d.request_id === doc.request_id && d.source === doc.source && !d.revised && d.revises === null));
+      return (list.length ? list : [doc]).map(shown);
+    },
+    fingerprint: async (id, payload) => ({ payload_hash: await hash(get(id), payload) }),
+    async findings(id, payload) {
+      const mail = emailOf(payload);
+      const added = [...mail.to, ...mail.cc, ...mail.bcc].map((box, i) => ({ box, i })).filter(({ box }) => !JSON.stringify(get(id).payload).includes(box.email));
+      return [...get(id).findings, ...added.map(({ box, i }) => finding("first_time_recipient", `cc[${i}].email`, "note", `You have never written to ${box.email}.`, false))];
+    },
+    async clearFinding(id, code, field) {
+      const doc = get(id);
+      for (const f of doc.findings) if (f.code === code && f.field === field) f.cleared = `${OWNER}, just now`;
+      tell([id], null);
+      return shown(doc);
+    },
+    async edit(id, replaces, payload) {
+      const doc = get(id);
+      if (doc.payload_version !== replaces) refuse("conflict", `Version ${doc.payload_version} is current.`, { action: id });
+      doc.first_payload ??= doc.payload;
+      doc.payload = payload;
+      doc.payload_version++;
+      doc.payload_hash = await hash(doc, payload);
+      doc.state = "prepared";
+      note(doc, "edited", OWNER, `You edited it: version ${doc.payload_version}`);
+      tell([id], null);
+      return shown(doc);
+    },
+    async approve(id, payloadHash) {
+      decide();
+      const doc = get(id);
+      if (doc.state === "approved" || doc.state === "in_progress") return shown(doc);
+      if (!/^[0-9a-f]{64}$/.test(payloadHash)) refuse("bad_input", "The whole fingerprint is needed.", { field: "payload_hash" });
+      if (payloadHash !== doc.payload_hash) refuse("conflict", `The draft changed: version ${doc.payload_version} is current.`, { action: id });
+      if (doc.findings.some((f) => f.holds && !f.cleared)) refuse("bad_input", "A check is open.", { field: "findings" });
+      const now = new Date().toISOString();
+      doc.approvals.push({ id: `ap-${id}-${doc.approvals.length}`, by: OWNER, device: "this laptop", at: now, payload_version: doc.payload_version, payload_hash: payloadHash, wire_hash: "9d".repeat(32), expires_at: ago(-3 * 24 * 60), counts: true });
+      doc.state = "approved";
+      const hold = doc.crossed_once ? 0 : undoSeconds;
+      doc.next = hold ? { what: "undo_ends", at: ago(0, -hold), text: "" } : null;
+      note(doc, "approved", OWNER, `You approved version ${doc.payload_version}. Held ${hold} s.`);
+      later(id, hold * 1000 + 20, () => leave(doc));
+      tell([id], null);
+      return shown(doc);
+    },
+    async reject(id, reason) {
+      decide();
+      const doc = get(id);
+      doc.state = "rejected";
+      doc.reason = reason;
+      note(doc, "rejected", OWNER, `You declined it: ${reason}`);
+      tell([id], null);
+      return shown(doc);
+    },
+    async undo(id) {
+      const doc = get(id);
+      if (doc.state !== "approved") refuse("conflict", "It is being handed over.", { action: id });
+      clearTimeout(timers.get(id));
+      doc.state = doc.crossed_once ? "needs_review" : "prepared";
+      doc.reason = doc.crossed_once ? "put_back_after_crossing" : null;
+      doc.next = null;
+      for (const approval of doc.approvals) approval.counts = false;
+      note(doc, "put_back", OWNER, "You put it back. Nothing had left.");
+      tell([id], null);
+      return shown(doc);
+    },
+    async sendNow(id) {
+      const doc = get(id);
+      clearTimeout(timers.get(id));
+      leave(doc);
+      return shown(doc);
+    },
+    async release(id) {
+      const doc = get(id);
+      doc.after = null;
+      doc.next = null;
+      leave(doc);
+      return shown(doc);
+    },
+    async confirm(id, requestId) {
+      const doc = get(id);
+      if (!doc.request_id && !requestId) refuse("bad_input", "A request is needed.", { field: "request_id" });
+      doc.request_id ??= requestId;
+      doc.state = "prepared";
+      doc.reason = null;
+      note(doc, "confirmed", OWNER, `You said which request it is: ${doc.request_id}`);
+      tell([id], null);
+      return shown(doc);
+    },
+    async askNow(id) {
+      const doc = get(id);
+      doc.lookups.push({ at: new Date().toISOString(), sighting: "not_seen", strength: "weak", text: "Searched Sent for our reference. No match." });
+      note(doc, "looked", "worker", "Asked again. No match.");
+      tell([id], null);
+      return shown(doc);
+    },
+    async resolve(id, verdict, evidence) {
+      decide();
+      const doc = get(id);
+      if (verdict !== "leave" && !evidence.trim()) refuse("bad_input", "Evidence is needed.", { field: "evidence" });
+      if (verdict === "happened") {
+        doc.state = "accepted";
+        doc.receipt = { kind: "person", at: new Date().toISOString(), reference: null, text: evidence, by: OWNER };
+      } else if (verdict === "did_not_happen") {
+        doc.state = doc.revised ? "superseded" : "approved";
+        doc.by_word_of = OWNER;
+        later(id, 400, () => leave(doc));
+      } else doc.state = "closed_unknown";
+      doc.next = null;
+      note(doc, verdict, OWNER, evidence || "You stopped asking.");
+      tell([id], verdict === "happened" ? `Accepted, on your word.` : null);
+      return shown(doc);
+    },
+    async revise(id) {
+      const old = get(id);
+      if (old.revised) refuse("conflict", `${old.revised_by} follows it already.`, { action: id });
+      const fresh = structuredClone(old);
+      fresh.id = `A-${next++}`;
+      Object.assign(fresh, { state: "prepared", revises: old.id, revised_by: null, revised: false, approvals: [], attempts: [], lookups: [], receipt: null, filing: null, crossed_once: false, payload_version: 1, first_payload: null, reason: null, next: null, created_at: new Date().toISOString(), request_id: old.request_id });
+      if (fresh.key) fresh.key.revision++;
+      fresh.findings = fresh.findings.map((f) => ({ ...f, cleared: null }));
+      fresh.draft = { source: OWNER, run_id: null, model: null, reason: null, at: fresh.created_at };
+      fresh.journal = [];
+      note(fresh, "revised", OWNER, `You wrote it as a new action after ${old.id}`);
+      fresh.payload_hash = await hash(fresh, fresh.payload);
+      docs.set(fresh.id, fresh);
+      old.revised = true;
+      old.revised_by = fresh.id;
+      if (["prepared", "needs_review", "approved", "refused", "gave_up", "rejected"].includes(old.state)) old.state = "superseded";
+      tell([old.id, fresh.id], null);
+      return shown(fresh);
+    },
+    async fileCopy(id) {
+      const doc = get(id);
+      doc.filing = { state: "filed", text: "Filed once, from the same bytes." };
+      return shown(doc);
+    },
+    async keepText(id, text) {
+      kept.set(id, text);
+      if (!text) kept.delete(id);
+    },
+    keptText: async (id) => kept.get(id) ?? null,
+    async probeMailbox(form) {
+      const steps: ProbeStep[] = [];
+      const names = form.imap ? ["smtp_connect", "smtp_tls", "smtp_login", "smtp_features", "imap_connect", "imap_login", "sent_folder", "files_sent"] : ["smtp_connect", "smtp_tls", "smtp_login", "smtp_features"];
+      const texts: Record<string, string> = { smtp_connect: form.smtp, smtp_tls: "Certificate valid until 30 September, name matches.", smtp_features: "CHUNKING, DSN, 8BITMIME", imap_connect: form.imap ?? "", sent_folder: form.sent_folder === "auto" ? "Sent" : form.sent_folder, files_sent: "Not by itself. We file one copy from the same bytes." };
+      for (const step of names) {
+        for (const probe of probes) probe({ step, state: "running", text: "", took_ms: null });
+        await new Promise((done) => setTimeout(done, flag("slow") ? 600 : 40));
+        const bad = step === "smtp_login" && form.password === "wrong";
+        const result: ProbeStep = { step, state: bad ? "stopped" : "done", text: bad ? "535 5.7.8 The server doesn’t accept this user name and password." : (texts[step] ?? ""), took_ms: 90 + step.length * 17 };
+        steps.push(result);
+        for (const probe of probes) probe(result);
+        if (bad) break;
+      }
+      return steps;
+    },
+    async addMailbox(form) {
+      const added = { ...structuredClone(destinations[0]!), name: form.name, account: form.from, environment: form.environment, undo_seconds: form.undo_seconds, health: "not_tried", health_text: "Not used yet" };
+      mailboxes.push(added);
+      return added;
+    },
+    async removeDestination(name) {
+      const i = mailboxes.findIndex((m) => m.name === name);
+      if (i >= 0) mailboxes.splice(i, 1);
+    },
+    async unlock(passphrase) {
+      if (passphrase === "wrong") refuse("locked", "That passphrase doesn’t open this key.", { field: "passphrase" });
+      locked = false;
+      return overview();
+    },
+    async lock() {
+      locked = true;
+      return overview();
+    },
+    async sending(on) {
+      decide();
+      sending = on;
+      if (on) for (const doc of docs.values()) if (doc.state === "approved" && doc.next?.what !== "undo_ends" && !doc.after && !doc.attempts.length) leave(doc);
+      return overview();
+    },
+    exportText: async (format) => (format === "csv" ? "when,who,subject,state\n" : JSON.stringify([...docs.values()])),
+    uiReady: async () => {
+      document.documentElement.dataset["ready"] = "true";
+    },
+    async onFeed(to) {
+      feeds.add(to);
+      return () => feeds.delete(to);
+    },
+    async onProbe(to) {
+      probes.add(to);
+      return () => probes.delete(to);
+    },
+    async onOpen(to) {
+      opens.add(to);
+      return () => opens.delete(to);
+    },
+  };
+
+  // The browser tests reach in here to play the engine's part: a newer draft, a click on a notification.
+  Object.assign(window, {
+    __fake: {
+      open: (id: string) => opens.forEach((to) => to(id)),
+      async redraft(id: string, text: string) {
+        const doc = get(id);
+        doc.payload = { ...(doc.payload as object), text };
+        doc.payload_version++;
+        doc.payload_hash = await hash(doc, doc.payload);
+        tell([id], null);
+      },
+      state: (id: string) => docs.get(id)?.state,
+      approvals: (id: string) => docs.get(id)?.approvals.length,
+      kept: (id: string) => kept.get(id) ?? null,
+    },
+  });
+  return fake;
+}
+
+function sandbox(): ReturnType<typeof seeds> {
+  const pretend = (id: string, name: string, address: string, subject: string, theirs: string, ours: string) =>
+    email(id, { name, email: address, subject, theirs, ours, minutes: 0 }, { environment: "sandbox", destination: "Sandbox", source: "Sandbox agent", draft: { source: "Sandbox agent", run_id: null, model: null, reason: null, at: ago(0) } });
+  return [
+    pretend("A-1", "Robin Sample", "robin@sample.example", "Do you repair chairs?", "Hello,\n\nI have four oak dining chairs with loose joints. Do you repair chairs, and roughly what would it cost?\n\nThank you,\nRobin", "Hello Robin,\n\nYes, we do. Regluing loose joints is usually 45 € a chair, and four chairs take about a week.\n\nCould you send two photos of the joints? Then I can give you a firm price.\n\nKind regards,\nYou"),
+    pretend("A-2", "Alex Example", "alex@example.example", "Please change my delivery address", "Hello, I moved. Alex", "Hello Alex,\n\nI have changed the address. The next delivery comes to the new one on Monday.\n\nKind regards,\nYou"),
+    pretend("A-3", "Kim Muster", "kim@muster.example", "Opening hours in December", "Are you open on the 24th? Kim", "Hello Kim,\n\nWe are open until noon on 24 December.\n\nKind regards,\nYou"),
+  ];
+}

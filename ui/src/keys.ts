@@ -1,0 +1,155 @@
+// One table of every key: the help page, the key caps on buttons and the handlers all read it (design reference,
+// section 12). `mod` is Ctrl, or the command key on macOS. A key is valid in the places it names and nowhere else.
+
+import { deliberate } from "./lib/gate";
+
+export type Place = "anywhere" | "list" | "review" | "held" | "edit" | "unknown" | "record" | "history";
+export type Group = "move" | "go" | "review" | "editing" | "unknown" | "record" | "app";
+
+export type Key = {
+  id: string;
+  label: string;
+  group: Group;
+  where: readonly Place[];
+  /** Alternatives; a sequence is written with a space. */
+  keys: readonly string[];
+  /** Also acts while the caret is in a text. */
+  typing?: true;
+  /** In a text it acts only there where the text is the draft. */
+  draftOnly?: true;
+  /** Never on key repeat: it decides something or leaves something. */
+  once?: true;
+  /** Shown in the help with this caption for the alternatives. */
+  hidden?: true;
+};
+
+export const groups: readonly { id: Group; label: string; column: 0 | 1 | 2 }[] = [
+  { id: "move", label: "Move", column: 0 },
+  { id: "go", label: "Go to", column: 0 },
+  { id: "review", label: "Review", column: 1 },
+  { id: "editing", label: "Editing", column: 1 },
+  { id: "unknown", label: "Unknown", column: 2 },
+  { id: "record", label: "Record", column: 2 },
+  { id: "app", label: "App", column: 2 },
+];
+
+export const keys = [
+  { id: "next", label: "Next request", group: "move", where: ["list"], keys: ["j", "ArrowDown"] },
+  { id: "previous", label: "Previous request", group: "move", where: ["list"], keys: ["k", "ArrowUp"] },
+  { id: "open", label: "Open", group: "move", where: ["list", "history"], keys: ["Enter"] },
+  { id: "out", label: "Back, one level out", group: "move", where: ["anywhere"], keys: ["Escape"], typing: true, once: true },
+  { id: "nextArea", label: "Next area", group: "move", where: ["anywhere"], keys: ["F6"], typing: true },
+  { id: "previousArea", label: "Previous area", group: "move", where: ["anywhere"], keys: ["shift+F6"], typing: true },
+  { id: "focusView", label: "Focus view", group: "move", where: ["review"], keys: ["f"] },
+  { id: "sidebar", label: "Sidebar", group: "move", where: ["anywhere"], keys: ["["] },
+  { id: "search", label: "Search", group: "move", where: ["anywhere"], keys: ["/"] },
+  { id: "goAwaiting", label: "Awaiting you", group: "go", where: ["anywhere"], keys: ["g a"] },
+  { id: "goOnTheWay", label: "On the way", group: "go", where: ["anywhere"], keys: ["g o"] },
+  { id: "goUnknown", label: "Unknown", group: "go", where: ["anywhere"], keys: ["g u"] },
+  { id: "goReview", label: "Needs review", group: "go", where: ["anywhere"], keys: ["g r"] },
+  { id: "goHistory", label: "History", group: "go", where: ["anywhere"], keys: ["g h"] },
+  { id: "goDestinations", label: "Destinations", group: "go", where: ["anywhere"], keys: ["g d"] },
+  { id: "check", label: "Next thing to check", group: "review", where: ["review"], keys: ["c"] },
+  { id: "approve", label: "Approve and send", group: "review", where: ["review"], keys: ["mod+Enter"], typing: true, draftOnly: true, once: true },
+  { id: "approveAll", label: "Approve all in this request", group: "review", where: ["review"], keys: ["mod+shift+Enter"], once: true },
+  { id: "undo", label: "Undo while held, put back", group: "review", where: ["held"], keys: ["z", "mod+z"], once: true },
+  { id: "edit", label: "Edit the draft", group: "review", where: ["review"], keys: ["e"], once: true },
+  { id: "reject", label: "Reject, with a reason", group: "review", where: ["review"], keys: ["x"], once: true },
+  { id: "action1", label: "Action 1 of a request", group: "review", where: ["review"], keys: ["1"] },
+  { id: "action2", label: "Action 2 of a request", group: "review", where: ["review"], keys: ["2"] },
+  { id: "action3", label: "Action 3 of a request", group: "review", where: ["review"], keys: ["3"] },
+  { id: "changes", label: "Changes from the AI’s draft", group: "review", where: ["review"], keys: ["d"] },
+  { id: "approveVersion", label: "Approve this version", group: "editing", where: ["edit"], keys: ["mod+Enter"], typing: true, draftOnly: true, once: true },
+  { id: "save", label: "Save for later", group: "editing", where: ["edit"], keys: ["mod+s"], typing: true, once: true },
+  { id: "asSent", label: "Show as it will be sent", group: "editing", where: ["edit"], keys: ["mod+shift+p"], typing: true },
+  { id: "ask", label: "Ask the destination now", group: "unknown", where: ["unknown"], keys: ["q"], once: true },
+  { id: "proof", label: "Add proof", group: "unknown", where: ["unknown"], keys: ["p"], once: true },
+  { id: "revise", label: "New reply, revise as a new action", group: "unknown", where: ["unknown", "record"], keys: ["n"], once: true },
+  { id: "record", label: "Record of this action", group: "record", where: ["review", "unknown", "held"], keys: ["i"], once: true },
+  { id: "copy", label: "Copy fingerprint", group: "record", where: ["review", "unknown", "record", "edit"], keys: ["y"] },
+  { id: "export", label: "Export", group: "record", where: ["history"], keys: ["mod+shift+e"], typing: true, once: true },
+  { id: "help", label: "This page", group: "app", where: ["anywhere"], keys: ["?"] },
+  { id: "larger", label: "Larger text", group: "app", where: ["anywhere"], keys: ["mod++", "mod+="], typing: true },
+  { id: "smaller", label: "Smaller text", group: "app", where: ["anywhere"], keys: ["mod+-"], typing: true },
+  { id: "theme", label: "Light or dark", group: "app", where: ["anywhere"], keys: ["mod+shift+l"], typing: true },
+] as const satisfies readonly Key[];
+
+export type KeyId = (typeof keys)[number]["id"];
+
+const caps: Record<string, string> = {
+  mod: "Ctrl",
+  shift: "Shift",
+  enter: "↵",
+  escape: "Esc",
+  arrowdown: "↓",
+  arrowup: "↑",
+};
+
+/** The caps of the first (or another) way to press a key: `["Ctrl", "↵"]`; a sequence has two groups. */
+export function capsOf(id: KeyId, way = 0): string[][] {
+  const key = keys.find((k) => k.id === id) as Key | undefined;
+  const written = key?.keys[way];
+  if (!written) return [];
+  return written.split(" ").map((part) => {
+    const names = part === "mod++" ? ["mod", "+"] : part.split("+");
+    return names.map((name) => caps[name.toLowerCase()] ?? (name.length === 1 ? name.toUpperCase() : name));
+  });
+}
+
+export type Press = {
+  key: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  shiftKey: boolean;
+  altKey: boolean;
+  repeat?: boolean;
+  isComposing?: boolean;
+  keyCode?: number;
+};
+
+export type Target = { text: boolean; draft: boolean };
+
+const letters = /^[\p{L}]$/u;
+
+/** The written form of one press: `mod+shift+e`, `j`, `?`. Shift is left out where it only makes the character. */
+export function written(press: Press): string {
+  if (press.altKey) return "";
+  const mod = press.ctrlKey || press.metaKey;
+  let name = press.key;
+  if (letters.test(name)) name = name.toLowerCase();
+  const shift = press.shiftKey && (mod ? /^[a-z]$|^Enter$/.test(name) : name.length > 1 || letters.test(name));
+  return `${mod ? "mod+" : ""}${shift ? "shift+" : ""}${name}`;
+}
+
+export const SEQUENCE_MILLIS = 1200;
+
+/** Turns presses into commands. Holds nothing but the first half of a sequence. */
+export class KeyReader {
+  #first = "";
+  #at = 0;
+  singles = true;
+
+  read(press: Press, target: Target, places: ReadonlySet<Place>, now: number): KeyId | null {
+    if (press.isComposing || press.keyCode === 229) return null;
+    const single = written(press);
+    if (!single) return null;
+    const sequence = this.#first && now - this.#at < SEQUENCE_MILLIS && !target.text ? `${this.#first} ${single}` : "";
+    this.#first = "";
+    for (const wanted of sequence ? [sequence, single] : [single]) {
+      for (const key of keys as readonly Key[]) {
+        if (!key.keys.includes(wanted)) continue;
+        if (!key.where.some((place) => place === "anywhere" || places.has(place))) continue;
+        if (target.text && !key.typing) continue;
+        if (target.text && key.draftOnly && !target.draft) continue;
+        if (!this.singles && !wanted.includes("mod+") && !/^(shift\+)?(F6|Escape|Enter|Arrow.*)$/.test(wanted)) continue;
+        if (key.once && !deliberate(press)) continue;
+        return key.id as KeyId;
+      }
+    }
+    if (single === "g" && !target.text && this.singles) {
+      this.#first = "g";
+      this.#at = now;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,90 @@
+// What a person changed, against the AI's draft or against what was sent.
+
+import { diffWordsWithSpace } from "diff";
+import type { Fields, Mailbox } from "./payload";
+
+export type Run = { text: string; kind: "same" | "added" | "removed" };
+
+export function textChanges(before: string, after: string): Run[] {
+  return diffWordsWithSpace(before, after).map((part) => ({
+    text: part.value,
+    kind: part.added ? "added" : part.removed ? "removed" : "same",
+  }));
+}
+
+export type Change = {
+  where: "text" | "subject" | "to" | "cc" | "bcc" | "files";
+  removed: string;
+  added: string;
+  /** Paragraph, from 1; 0 outside the text. */
+  paragraph: number;
+  /** Position in `textChanges`, so that one change of the text can be put back. */
+  at: number;
+};
+
+function paragraphAt(text: string): number {
+  return (text.match(/\n\s*\n/g)?.length ?? 0) + 1;
+}
+
+function boxChanges(where: "to" | "cc" | "bcc", before: Mailbox[], after: Mailbox[]): Change[] {
+  const out: Change[] = [];
+  const has = (list: Mailbox[], email: string) => list.some((x) => x.email === email);
+  for (const box of before) if (!has(after, box.email)) out.push({ where, removed: box.email, added: "", paragraph: 0, at: -1 });
+  for (const box of after) if (!has(before, box.email)) out.push({ where, removed: "", added: box.email, paragraph: 0, at: -1 });
+  return out;
+}
+
+export function changes(before: Fields, after: Fields): Change[] {
+  const out: Change[] = [];
+  for (const where of ["to", "cc", "bcc"] as const) out.push(...boxChanges(where, before[where], after[where]));
+  if (before.subject !== after.subject) out.push({ where: "subject", removed: before.subject, added: after.subject, paragraph: 0, at: -1 });
+  for (const file of before.files) if (!after.files.includes(file)) out.push({ where: "files", removed: file, added: "", paragraph: 0, at: -1 });
+  if (before.text !== after.text) {
+    const runs = textChanges(before.text, after.text);
+    let seen = "";
+    for (let i = 0; i < runs.length; i++) {
+      const run = runs[i] as Run;
+      if (run.kind === "same") {
+        seen += run.text;
+        continue;
+      }
+      const next = runs[i + 1];
+      const pair = run.kind === "removed" && next?.kind === "added";
+      out.push({
+        where: "text",
+        removed: run.kind === "removed" ? run.text : "",
+        added: run.kind === "added" ? run.text : pair ? (next as Run).text : "",
+        paragraph: paragraphAt(seen),
+        at: i,
+      });
+      if (run.kind === "added") seen += run.text;
+      if (pair) {
+        seen += (next as Run).text;
+        i++;
+      }
+    }
+  }
+  return out;
+}
+
+/** The fields with one change taken back. */
+export function putBack(before: Fields, after: Fields, change: Change): Fields {
+  const next = structuredClone(after);
+  if (change.where === "subject") next.subject = before.subject;
+  else if (change.where === "files") next.files = before.files.filter((x) => after.files.includes(x) || x === change.removed);
+  else if (change.where === "text") {
+    const runs = textChanges(before.text, after.text);
+    next.text = runs
+      .map((run, i) => {
+        const mine = i === change.at || (change.removed !== "" && change.added !== "" && i === change.at + 1);
+        if (run.kind === "removed") return mine ? run.text : "";
+        return run.kind === "added" && mine ? "" : run.text;
+      })
+      .join("");
+  } else {
+    const where = change.where;
+    if (change.added) next[where] = next[where].filter((x) => x.email !== change.added);
+    else next[where] = [...next[where], ...before[where].filter((x) => x.email === change.removed)];
+  }
+  return next;
+}

@@ -1,0 +1,83 @@
+// The payload of an email as the window reads and edits it. Whatever it does not know stays exactly as it came, so that
+// saving without a change gives the same bytes (F14).
+
+export type Mailbox = { name?: string | null; email: string };
+export type FileFacts = { filename: string; content_type?: string; size?: number; sha256?: string; base64?: string };
+export type Email = {
+  from: Mailbox;
+  to: Mailbox[];
+  cc: Mailbox[];
+  bcc: Mailbox[];
+  reply_to: Mailbox[];
+  subject: string;
+  text: string | null;
+  html: string | null;
+  attachments: FileFacts[];
+};
+
+type Loose = Record<string, unknown>;
+
+function boxes(value: unknown): Mailbox[] {
+  return Array.isArray(value) ? value.filter((x): x is Mailbox => typeof (x as Mailbox)?.email === "string") : [];
+}
+
+export function isEmail(effect: string): boolean {
+  return effect.startsWith("email.");
+}
+
+export function emailOf(payload: unknown): Email {
+  const p = (payload ?? {}) as Loose;
+  const from = p["from"] as Mailbox | undefined;
+  return {
+    from: typeof from?.email === "string" ? from : { email: "" },
+    to: boxes(p["to"]),
+    cc: boxes(p["cc"]),
+    bcc: boxes(p["bcc"]),
+    reply_to: boxes(p["reply_to"]),
+    subject: typeof p["subject"] === "string" ? p["subject"] : "",
+    text: typeof p["text"] === "string" ? p["text"] : null,
+    html: typeof p["html"] === "string" ? p["html"] : null,
+    attachments: Array.isArray(p["attachments"]) ? (p["attachments"] as FileFacts[]) : [],
+  };
+}
+
+export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; files: string[] };
+
+export function fieldsOf(payload: unknown): Fields {
+  const mail = emailOf(payload);
+  return {
+    to: mail.to.map((x) => ({ ...x })),
+    cc: mail.cc.map((x) => ({ ...x })),
+    bcc: mail.bcc.map((x) => ({ ...x })),
+    subject: mail.subject,
+    text: mail.text ?? "",
+    files: mail.attachments.map((x) => x.filename),
+  };
+}
+
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+/** The payload with a person's changes put in. Fields that were not touched keep their value and even their absence. */
+export function withFields(payload: unknown, now: Fields): unknown {
+  const before = fieldsOf(payload);
+  const next: Loose = structuredClone((payload ?? {}) as Loose);
+  for (const name of ["to", "cc", "bcc"] as const) if (!same(before[name], now[name])) next[name] = now[name].map((x) => ({ ...x }));
+  if (before.subject !== now.subject) next["subject"] = now.subject;
+  if (before.text !== now.text) next["text"] = now.text;
+  if (!same(before.files, now.files)) {
+    const left = [...now.files];
+    next["attachments"] = emailOf(payload).attachments.filter((file) => {
+      const at = left.indexOf(file.filename);
+      if (at >= 0) left.splice(at, 1);
+      return at >= 0;
+    });
+  }
+  return next;
+}
+
+export function bytesText(size: number | undefined): string {
+  if (size === undefined) return "";
+  if (size < 1000) return `${size} B`;
+  if (size < 1_000_000) return `${Math.round(size / 1000)} KB`;
+  return `${(size / 1_000_000).toFixed(1)} MB`;
+}

@@ -1,0 +1,101 @@
+// From an action to what the window says about it: one place for icon, family, label and sentence (section 9).
+
+import type { ActionDoc } from "../bindings/ActionDoc";
+import type { ActionRow } from "../bindings/ActionRow";
+import { w } from "../words";
+import { clock, millis } from "./time";
+
+export type Family = "ink" | "teal" | "green" | "amber" | "plum" | "brick" | "grey";
+export type Standing = { icon: string; family: Family; label: string; sentence: string };
+
+type Facts = {
+  state: string;
+  destination: string;
+  step: string;
+  reason: string | null;
+  crossed_once: boolean;
+  next: { what: string; at: string | null; text: string } | null;
+  in_doubt?: boolean;
+  attempts?: ActionDoc["attempts"];
+  receipt?: ActionDoc["receipt"] | string | null;
+  by_word_of?: string | null;
+  after?: string | null;
+};
+
+export function isHeld(doc: Pick<ActionDoc | ActionRow, "state" | "next">, now: number): boolean {
+  return doc.state === "approved" && doc.next?.what === "undo_ends" && doc.next.at !== null && millis(doc.next.at) > now;
+}
+
+export function secondsLeft(doc: Pick<ActionDoc | ActionRow, "next">, now: number): number {
+  return doc.next?.at ? Math.max(0, Math.ceil((millis(doc.next.at) - now) / 1000)) : 0;
+}
+
+export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner: string): Standing {
+  const facts = doc as Facts;
+  const destination = facts.destination;
+  const make = (icon: string, family: Family, label: string, sentence: string): Standing => ({ icon, family, label, sentence });
+  const nothing = (sentence: string) => (facts.by_word_of ? w.byWord(facts.by_word_of) : sentence);
+  const tries = facts.attempts?.length ?? 0;
+  switch (facts.state) {
+    case "prepared":
+      return make("s-prepared", "ink", w.prepared, w.preparedSays);
+    case "approved": {
+      if (isHeld(facts as ActionDoc, now)) return make("s-approved", "ink", w.approvedHeld, w.approvedSays);
+      if (facts.next?.what === "waits_for") return make("s-waiting", "grey", w.waitingTurn, w.waitingTurnSays(facts.after ?? facts.next.text));
+      if (tries > 0 || facts.crossed_once)
+        return make("s-approved", "ink", w.queuedTry(tries + 1, facts.next?.at ? clock(facts.next.at) : ""), nothing(w.queuedAgainSays(Math.max(1, tries))));
+      return make("s-approved", "ink", w.queued, w.queuedSays(destination));
+    }
+    case "in_progress": {
+      const doubt = facts.in_doubt ?? facts.attempts?.some((a) => a.in_doubt && a.phase !== "closed") ?? false;
+      return doubt ? make("s-unknown", "amber", w.finishing, w.finishingSays(destination)) : make("s-progress", "teal", w.inProgress, w.inProgressSays(destination));
+    }
+    case "accepted": {
+      const by = typeof facts.receipt === "object" && facts.receipt?.kind === "person" ? facts.receipt.by : null;
+      if (by) return make("s-accepted", "green", by === owner ? w.acceptedOnWord : w.acceptedOnWordOf(by), w.acceptedOnWordSays(destination));
+      return make("s-accepted", "green", w.accepted, w.acceptedSays(destination));
+    }
+    case "unknown":
+      return make("s-unknown", "amber", w.unknown, w.unknownSays(destination));
+    case "closed_unknown":
+      return make("s-unknown", "amber", w.closedUnknown, w.closedUnknownSays);
+    case "refused":
+      return make("s-refused", "brick", w.refused, nothing(w.refusedSays(destination)));
+    case "gave_up":
+      return make("s-refused", "brick", w.gaveUp, nothing(w.gaveUpSays(tries)));
+    case "rejected":
+      return make("s-rejected", "grey", w.rejected, nothing(w.rejectedSays));
+    case "superseded":
+      return make("s-superseded", "grey", w.superseded, nothing(w.supersededSays));
+    default:
+      return make("s-review", "plum", w.needsReview, w.needsReviewSays);
+  }
+}
+
+export type ReviewReason = "identity" | "situation" | "expired" | "put_back" | "other";
+
+/** Why an action needs review, from the engine's reason and from facts that don't depend on its wording. */
+export function reviewReason(doc: { reason: string | null; crossed_once: boolean; request_id: string | null }): ReviewReason {
+  const reason = (doc.reason ?? "").toLowerCase();
+  if (doc.request_id === null || /identity|request_id|event_id|missing/.test(reason)) return "identity";
+  if (/situation|wrote|answered|conversation|moved/.test(reason)) return "situation";
+  if (/expir|too old/.test(reason)) return "expired";
+  if (doc.crossed_once) return "put_back";
+  return "other";
+}
+
+export function effectWord(effect: string): string {
+  return w.effect[effect] ?? effect;
+}
+
+export function effectIcon(effect: string): string {
+  if (effect.startsWith("email.")) return "mail";
+  if (effect === "crm.note" || effect === "crm.email.log") return "note";
+  if (effect === "crm.task") return "task";
+  if (effect.startsWith("webhook")) return "bolt";
+  return "record";
+}
+
+export function findingLabel(code: string): string {
+  return w.finding[code] ?? code.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
+}

@@ -1,0 +1,15 @@
+import { mount } from "svelte";
+import App from "./App.svelte";
+import sprite from "./styles/icons.svg?raw";
+import "./styles/tokens.css";
+import "./styles/app.css";
+import "./styles/views.css";
+import "./styles/window.css";
+import "./styles/forced.css";
+
+// The icons as symbols in the page: parsed as a document, because the policy lets no markup carry scripts or styles.
+const icons = new DOMParser().parseFromString(sprite, "image/svg+xml").documentElement;
+document.body.prepend(document.importNode(icons, true));
+
+const target = document.getElementById("app");
+if (target) mount(App, { target });

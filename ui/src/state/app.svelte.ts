@@ -1,0 +1,343 @@
+// What the window knows: where it is, what it heard from the engine, what it says aloud. Truth stays in the ledger.
+
+import { tick as settled } from "svelte";
+import { type Backend, type View, backend, errorOf } from "../backend";
+import type { ActionDoc } from "../bindings/ActionDoc";
+import type { ErrorDoc } from "../bindings/ErrorDoc";
+import type { FeedEvent } from "../bindings/FeedEvent";
+import type { NotTakenRow } from "../bindings/NotTakenRow";
+import type { Overview } from "../bindings/Overview";
+import { isHeld, secondsLeft } from "../lib/standing";
+import { millis } from "../lib/time";
+import { w } from "../words";
+import { ActionList } from "./lists.svelte";
+
+export type Screen = View | "action" | "edit" | "revise" | "destinations";
+export type Route = { screen: Screen; id: string | null };
+export type Toast = { icon: string; family: string; text: string; held?: string; open?: string; undo?: string };
+
+const names: Record<string, Screen> = {
+  awaiting: "awaiting",
+  "on-the-way": "on_the_way",
+  unknown: "unknown",
+  "needs-review": "needs_review",
+  history: "history",
+  action: "action",
+  edit: "edit",
+  revise: "revise",
+  destinations: "destinations",
+};
+
+export function address(screen: Screen, id: string | null = null): string {
+  const name = Object.keys(names).find((n) => names[n] === screen) ?? "awaiting";
+  return `#/${name}${id ? `/${encodeURIComponent(id)}` : ""}`;
+}
+
+function routeOf(hash: string): Route {
+  const [, name = "", id = ""] = hash.split("/");
+  return { screen: names[name] ?? "awaiting", id: id ? decodeURIComponent(id) : null };
+}
+
+function stored(name: string): string | null {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function store(name: string, value: string): void {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // A window without storage keeps working; it only forgets a preference.
+  }
+}
+
+class App {
+  engine!: Backend;
+  overview = $state.raw<Overview | null>(null);
+  failure = $state.raw<ErrorDoc | null>(null);
+  route = $state.raw<Route>(routeOf(location.hash));
+  /** Engine time minus this computer's, so that a countdown ends when the engine's does. */
+  #drift = 0;
+  now = $state(Date.now());
+  /** Finer, and only while something is held. */
+  tick = $state(Date.now());
+  polite = $state("");
+  assertive = $state("");
+  toast = $state.raw<Toast | null>(null);
+  help = $state(false);
+  unlocking = $state(false);
+  adding = $state(false);
+  stopping = $state(false);
+  /** Said beside the approval bar when an approval came to nothing. */
+  barMessage = $state("");
+  busy = $state(false);
+  focusView = $state(false);
+  sideHidden = $state(stored("sidebar") === "hidden");
+  singles = $state(stored("single-keys") !== "off");
+  held = $state.raw<ActionDoc[]>([]);
+  notTaken = $state.raw<NotTakenRow[]>([]);
+  opened = $state.raw<ReadonlySet<string>>(new Set(JSON.parse(stored("opened") ?? "[]") as string[]));
+  lists: Record<View, ActionList> = {
+    awaiting: new ActionList("awaiting"),
+    on_the_way: new ActionList("on_the_way"),
+    unknown: new ActionList("unknown"),
+    needs_review: new ActionList("needs_review"),
+    history: new ActionList("history"),
+  };
+  /** What each view had chosen, by request. */
+  chosen = $state<Partial<Record<Screen, string>>>({});
+  #watchers = new Set<(event: FeedEvent) => void>();
+  #pending: FeedEvent[] = [];
+  #drain = false;
+  #toastTimer: ReturnType<typeof setTimeout> | undefined;
+  #said = new Set<string>();
+  #cameFrom: string | null = null;
+
+  get owner(): string {
+    return this.overview?.owner ?? "";
+  }
+
+  async start(): Promise<void> {
+    this.engine = await backend();
+    for (const list of Object.values(this.lists)) list.engine = this.engine;
+    window.addEventListener("hashchange", () => this.#moved());
+    try {
+      this.take(await this.engine.overview());
+    } catch (thrown) {
+      this.failure = errorOf(thrown);
+    }
+    void this.engine.onFeed((event) => this.#heard(event));
+    void this.engine.onOpen((id) => this.focus(id));
+    setInterval(() => (this.now = Date.now() + this.#drift), 15_000);
+  }
+
+  take(overview: Overview): void {
+    const changed = this.overview !== null && this.overview.environment !== overview.environment;
+    this.overview = overview;
+    this.#drift = millis(overview.now) - Date.now();
+    this.now = Date.now() + this.#drift;
+    this.tick = this.now;
+    if (changed) for (const list of Object.values(this.lists)) list.clear();
+  }
+
+  #moved(): void {
+    const before = address(this.route.screen, this.route.id);
+    this.route = routeOf(location.hash);
+    this.barMessage = "";
+    if (address(this.route.screen, this.route.id) !== before) this.#cameFrom = before;
+  }
+
+  go(screen: Screen, id: string | null = null, replace = false): void {
+    const to = address(screen, id);
+    if (to === location.hash) return;
+    if (replace) {
+      history.replaceState(null, "", to);
+      this.route = routeOf(to);
+    } else location.hash = to;
+  }
+
+  /** One level out. */
+  out(): void {
+    const { screen, id } = this.route;
+    if (screen === "action" || screen === "edit" || screen === "revise") {
+      if (this.#cameFrom && !/^#\/(action|edit|revise)/.test(this.#cameFrom)) location.hash = this.#cameFrom;
+      else this.go(screen === "action" ? "history" : "awaiting", screen === "edit" ? id : null);
+    } else if (this.focusView) this.focusView = false;
+  }
+
+  /** A notification was clicked: show that action. It never decides anything. */
+  focus(id: string): void {
+    void this.engine
+      .action(id)
+      .then((doc) => {
+        this.go(homeOf(doc), id);
+        void this.focusHeading();
+      })
+      .catch((thrown: unknown) => this.say(errorOf(thrown).message));
+  }
+
+  async focusHeading(): Promise<void> {
+    await settled();
+    await new Promise((done) => requestAnimationFrame(done));
+    document.querySelector<HTMLElement>("[data-pane] [data-heading]")?.focus();
+  }
+
+  say(text: string): void {
+    // The same sentence twice in a row is a new announcement: an empty region in between makes it one.
+    this.polite = "";
+    void settled().then(() => (this.polite = text));
+  }
+
+  alarm(text: string): void {
+    this.assertive = "";
+    void settled().then(() => (this.assertive = text));
+  }
+
+  notify(toast: Toast, ms = 6000): void {
+    this.toast = toast;
+    clearTimeout(this.#toastTimer);
+    if (ms) this.#toastTimer = setTimeout(() => (this.toast = null), ms);
+  }
+
+  onFeed(watch: (event: FeedEvent) => void): () => void {
+    this.#watchers.add(watch);
+    return () => this.#watchers.delete(watch);
+  }
+
+  #heard(event: FeedEvent): void {
+    this.#pending.push(event);
+    if (event.announcement) this.say(event.announcement);
+    if (!this.#drain) {
+      this.#drain = true;
+      queueMicrotask(() => void this.#read());
+    }
+  }
+
+  /** Reads again only what moved: the counts, the lists that were looked at, the documents on screen. */
+  async #read(): Promise<void> {
+    const events = this.#pending;
+    this.#pending = [];
+    this.#drain = false;
+    const ids = [...new Set(events.flatMap((e) => e.actions))];
+    const last = events[events.length - 1] as FeedEvent;
+    const all: FeedEvent = { seq: last.seq, actions: ids, announcement: null };
+    for (const watch of this.#watchers) watch(all);
+    for (const list of Object.values(this.lists)) void list.refresh(ids, list.view === this.route.screen);
+    try {
+      this.take(await this.engine.overview());
+      for (const doc of this.held) if (ids.includes(doc.id)) this.keepHeld(await this.engine.action(doc.id));
+    } catch (thrown) {
+      this.failure = errorOf(thrown);
+    }
+  }
+
+  keepHeld(doc: ActionDoc): void {
+    const rest = this.held.filter((x) => x.id !== doc.id);
+    const clockNow = Date.now() + this.#drift;
+    this.held = isHeld(doc, clockNow) ? [...rest, doc] : rest;
+    if (!this.held.some((x) => x.id === doc.id) && this.toast?.held === doc.id) this.toast = null;
+    if (this.held.length) this.#beat();
+  }
+
+  #beating = false;
+  #beat(): void {
+    if (this.#beating) return;
+    this.#beating = true;
+    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const step = () => {
+      this.tick = Date.now() + this.#drift;
+      for (const doc of this.held) {
+        const left = secondsLeft(doc, this.tick);
+        if (left <= 5 && left > 0 && !this.#said.has(doc.id)) {
+          this.#said.add(doc.id);
+          this.alarm(w.saidFive);
+        }
+      }
+      if (this.held.some((doc) => !isHeld(doc, this.tick))) {
+        for (const doc of this.held) if (!isHeld(doc, this.tick) && this.toast?.held === doc.id) this.toast = null;
+        this.held = this.held.filter((doc) => isHeld(doc, this.tick));
+      }
+      if (!this.held.length) {
+        this.#beating = false;
+        return;
+      }
+      setTimeout(step, still ? 500 : 100);
+    };
+    step();
+  }
+
+  announceHold(doc: ActionDoc): void {
+    this.#said.delete(doc.id);
+    const seconds = secondsLeft(doc, Date.now() + this.#drift);
+    if (isHeld(doc, Date.now() + this.#drift)) this.alarm(w.saidApproved(seconds));
+    else this.say(w.saidApprovedNow);
+  }
+
+  markOpened(id: string): void {
+    if (this.opened.has(id)) return;
+    this.opened = new Set([...this.opened, id].slice(-2000));
+    store("opened", JSON.stringify([...this.opened]));
+  }
+
+  /** Runs a command; an error becomes a sentence, and a locked key opens the unlock dialog. */
+  async run<T>(command: () => Promise<T>): Promise<T | null> {
+    try {
+      return await command();
+    } catch (thrown) {
+      const error = errorOf(thrown);
+      if (error.code === "locked") this.unlocking = true;
+      else this.notify({ icon: "s-review", family: "plum", text: error.message }, 9000);
+      this.say(error.message);
+      return null;
+    }
+  }
+
+  async switchTo(environment: string): Promise<void> {
+    const overview = await this.run(() => this.engine.setEnvironment(environment));
+    if (!overview) return;
+    this.chosen = {};
+    this.held = [];
+    this.take(overview);
+    this.go("awaiting");
+  }
+
+  async sending(on: boolean): Promise<void> {
+    const overview = await this.run(() => this.engine.sending(on));
+    if (overview) this.take(overview);
+  }
+
+  async lock(): Promise<void> {
+    const overview = await this.run(() => this.engine.lock());
+    if (overview) this.take(overview);
+  }
+
+  toggleTheme(): void {
+    const next = document.documentElement.dataset["theme"] === "dark" ? "light" : "dark";
+    document.documentElement.dataset["theme"] = next;
+    store("theme", next);
+  }
+
+  textSize(step: 1 | -1): void {
+    const sizes = [15, 16, 17.5, 19, 20];
+    const at = Math.max(0, sizes.indexOf(Number.parseFloat(stored("text-size") ?? "16")));
+    const size = sizes[Math.min(sizes.length - 1, Math.max(0, at + step))] as number;
+    document.documentElement.style.fontSize = `${size}px`;
+    store("text-size", String(size));
+  }
+
+  toggleSide(): void {
+    this.sideHidden = !this.sideHidden;
+    store("sidebar", this.sideHidden ? "hidden" : "shown");
+  }
+
+  toggleSingles(): void {
+    this.singles = !this.singles;
+    store("single-keys", this.singles ? "on" : "off");
+  }
+}
+
+/** The one Work view an action lives in, or its record. */
+export function homeOf(doc: ActionDoc): Screen {
+  switch (doc.state) {
+    case "prepared":
+      return "awaiting";
+    case "approved":
+    case "in_progress":
+      return "on_the_way";
+    case "unknown":
+    case "closed_unknown":
+      return "unknown";
+    case "needs_review":
+      return "needs_review";
+    case "refused":
+    case "gave_up":
+      return doc.revised ? "action" : "needs_review";
+    default:
+      return "action";
+  }
+}
+
+export const app = new App();

@@ -1,0 +1,108 @@
+// What a person decides, once, for every screen that offers it. Each sends exactly what is on screen.
+
+import { type Verdict, errorOf } from "../backend";
+import type { ActionDoc } from "../bindings/ActionDoc";
+import type { FindingDoc } from "../bindings/FindingDoc";
+import { emailOf } from "../lib/payload";
+import { isHeld } from "../lib/standing";
+import { w } from "../words";
+import { app } from "./app.svelte";
+
+export function whoOf(doc: ActionDoc): string {
+  return doc.conversation?.from_name ?? emailOf(doc.payload).to[0]?.name ?? emailOf(doc.payload).to[0]?.email ?? doc.id;
+}
+
+/** "Marta": sentences about a person use the first name where there is one. */
+export function firstNameOf(doc: ActionDoc): string {
+  const name = whoOf(doc);
+  return name.includes(",") || name.split(" ").length > 3 ? name : (name.split(" ")[0] ?? name);
+}
+
+/** Sends the whole fingerprint that was on screen. Null when nothing came of it, with the reason beside the bar. */
+export async function approve(doc: ActionDoc, hash: string): Promise<ActionDoc | null> {
+  app.barMessage = "";
+  app.busy = true;
+  try {
+    const after = await app.engine.approve(doc.id, hash);
+    app.keepHeld(after);
+    app.announceHold(after);
+    return after;
+  } catch (thrown) {
+    const error = errorOf(thrown);
+    if (error.code === "locked") {
+      app.unlocking = true;
+      app.barMessage = w.lockedBar;
+    } else if (error.code === "conflict") {
+      const now = await app.engine.action(doc.id).catch(() => null);
+      app.barMessage = now && now.payload_version !== doc.payload_version ? w.draftMoved(now.payload_version) : error.message;
+    } else app.barMessage = error.message;
+    app.say(app.barMessage);
+    return null;
+  } finally {
+    app.busy = false;
+  }
+}
+
+/** Undo while held, or put back what waits. */
+export async function undo(doc: ActionDoc): Promise<ActionDoc | null> {
+  try {
+    const after = await app.engine.undo(doc.id);
+    app.keepHeld(after);
+    app.notify({ icon: "undo", family: "grey", text: w.putBackDone }, 4000);
+    app.say(w.putBackDone);
+    return after;
+  } catch (thrown) {
+    const error = errorOf(thrown);
+    const text = error.code === "conflict" ? w.undoTooLate : error.message;
+    app.notify({ icon: "s-progress", family: "teal", text }, 9000);
+    app.say(text);
+    return null;
+  }
+}
+
+/** What Z takes back: what is on screen if it can be, else the last approval that is still held. */
+export function undoable(shown: ActionDoc | null): ActionDoc | null {
+  if (shown?.state === "approved") return shown;
+  return app.held[app.held.length - 1] ?? null;
+}
+
+export function clearFinding(doc: ActionDoc, finding: FindingDoc): Promise<ActionDoc | null> {
+  return app.run(() => app.engine.clearFinding(doc.id, finding.code, finding.field));
+}
+
+export function reject(doc: ActionDoc, reason: string): Promise<ActionDoc | null> {
+  return app.run(() => app.engine.reject(doc.id, reason));
+}
+
+export function settle(doc: ActionDoc, verdict: Verdict, evidence: string): Promise<ActionDoc | null> {
+  return app.run(() => app.engine.resolve(doc.id, verdict, evidence));
+}
+
+export async function revise(doc: ActionDoc): Promise<void> {
+  const fresh = await app.run(() => app.engine.revise(doc.id));
+  if (fresh) {
+    app.go("revise", fresh.id);
+    void app.focusHeading();
+  }
+}
+
+export async function copyFingerprint(hash: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(hash);
+    app.notify({ icon: "copy", family: "grey", text: w.copied }, 3000);
+    app.say(w.copied);
+  } catch {
+    app.say(hash);
+  }
+}
+
+/** Why an approval can't be given now, as a sentence; empty when it can. */
+export function blockedBy(doc: ActionDoc, labels: string[]): string {
+  if (doc.state !== "prepared" && !(doc.state === "needs_review" && doc.crossed_once) && !["refused", "gave_up"].includes(doc.state)) return w.nothingToApprove;
+  if (labels.length) return w.firstCheck(labels.join(", "));
+  return "";
+}
+
+export function held(doc: ActionDoc): boolean {
+  return isHeld(doc, app.tick);
+}

@@ -1,0 +1,70 @@
+// The request on screen: its actions as documents, read again when one of them moves.
+
+import { errorOf } from "../backend";
+import type { ActionDoc } from "../bindings/ActionDoc";
+import { app } from "./app.svelte";
+
+export class Shown {
+  id = $state<string | null>(null);
+  docs = $state.raw<ActionDoc[]>([]);
+  missing = $state(false);
+  /** Which of the actions has the focus. */
+  at = $state(0);
+  #turn = 0;
+
+  constructor(readonly single = false) {}
+
+  get doc(): ActionDoc | null {
+    return this.docs[this.at] ?? this.docs[0] ?? null;
+  }
+
+  /** For use inside an effect: shows what the address names and listens while the screen is there. */
+  watch(): () => void {
+    return app.onFeed((event) => {
+      if (this.docs.some((doc) => event.actions.includes(doc.id))) void this.#read(true);
+    });
+  }
+
+  async show(id: string | null): Promise<void> {
+    if (id === this.id && this.docs.length) return;
+    this.id = id;
+    this.missing = false;
+    if (id === null) {
+      this.docs = [];
+      this.#turn++;
+      return;
+    }
+    await this.#read(false);
+  }
+
+  async #read(again: boolean): Promise<void> {
+    const id = this.id;
+    if (id === null) return;
+    const turn = ++this.#turn;
+    try {
+      const all = this.single ? [await app.engine.action(id)] : await app.engine.bundle(id);
+      if (turn !== this.#turn) return;
+      const there = new Set(all.map((doc) => doc.id));
+      // A step that was revised is shown by what follows it, unless it is the one that was asked for.
+      const docs = all.filter((doc) => doc.id === id || !doc.revised_by || !there.has(doc.revised_by));
+      const focus = again ? this.doc?.id : id;
+      this.docs = docs.length ? docs : all;
+      const at = this.docs.findIndex((doc) => doc.id === focus);
+      const open = this.docs.findIndex((doc) => doc.state === "prepared");
+      this.at = again ? Math.max(0, at) : Math.max(0, at >= 0 && this.docs[at]?.state === "prepared" ? at : open >= 0 && app.route.screen === "awaiting" ? open : at);
+      this.missing = false;
+      for (const doc of this.docs) if (doc.state === "approved") app.keepHeld(doc);
+    } catch (thrown) {
+      if (turn !== this.#turn) return;
+      this.docs = [];
+      this.missing = errorOf(thrown).code === "not_found";
+      if (!this.missing) app.notify({ icon: "s-review", family: "plum", text: errorOf(thrown).message });
+    }
+  }
+
+  /** A command answered with the new document: no need to ask again. */
+  put(doc: ActionDoc): void {
+    this.#turn++;
+    this.docs = this.docs.map((x) => (x.id === doc.id ? doc : x));
+  }
+}

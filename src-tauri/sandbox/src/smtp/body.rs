@@ -130,6 +130,7 @@ impl Session {
         if fault.as_ref().is_some_and(|(after, _)| have >= *after)
             && let Some((_, due)) = fault.take()
         {
+            self.out_of_turn = true;
             self.misbehave(due.answer, 0, "").await?;
         }
         Ok(())

@@ -33,6 +33,7 @@ pub(crate) async fn serve(stream: TcpStream, world: Arc<World>) {
         login: None,
         envelope: None,
         chunks: None,
+        out_of_turn: false,
     };
     let Gone = session.run().await;
     session.world.signals.reached(Point::Disconnected);
@@ -48,6 +49,8 @@ struct Session {
     envelope: Option<Envelope>,
     /// What BDAT has brought so far.
     chunks: Option<Vec<u8>>,
+    /// The script made us speak when it was not our turn; from then on the client cannot keep in step.
+    out_of_turn: bool,
 }
 
 impl Session {
@@ -110,7 +113,7 @@ impl Session {
 
     /// Whether the client did not wait for an answer although PIPELINING is not offered.
     fn out_of_step(&self) -> bool {
-        !self.features.pipelining && self.wire.has_unread()
+        !self.features.pipelining && !self.out_of_turn && self.wire.has_unread()
     }
 
     fn forget(&mut self) {

@@ -1,4 +1,21 @@
 //! Recipient and content risks (R17), as a list of findings. Pure: what is known about people comes in as arguments.
+//!
+//! | file | finds |
+//! |---|---|
+//! | `risk/people` | first-time and outside recipients, Bcc, Reply-To, people who are not in the conversation |
+//! | `risk/domains` | look-alike domains, letters from two alphabets |
+//! | `risk/characters` | characters that turn the reading direction or cannot be seen |
+//! | `risk/files` | changed attachments, attachments that can run programs |
+//! | `risk/html` | links that lead elsewhere than they say, text that is read by machines but not seen by people |
+
+mod characters;
+mod domains;
+mod files;
+mod html;
+mod people;
+
+pub use domains::{Likeness, likeness};
+pub use files::program_kind;
 
 use crate::email::EmailView;
 use crate::proposal::Conversation;
@@ -23,18 +40,30 @@ impl Weight {
     }
 }
 
+/// One thing to know before approving.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Stable name: `look_alike_domain`, `mixed_scripts`, `first_time`, `outside_domain`, `bcc_present`,
-    /// `reply_to_differs`, `not_in_conversation`, `attachment_changed`, `can_run_programs`, `direction_override`,
-    /// `link_differs`, `hidden_text`, `split_reply`, `parent_missing`, `parent_differs` …
+    /// Stable name: `look_alike_domain`, `mixed_scripts`, `first_time`, `known_recipient`, `outside_domain`,
+    /// `bcc_present`, `reply_to_differs`, `not_in_conversation`, `attachment_changed`, `can_run_programs`,
+    /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`. The engine adds
+    /// what needs the ledger or the mailbox: `split_reply`, `parent_missing`, `parent_differs` …
     pub code: &'static str,
-    /// Path in the payload.
+    /// Path in the payload, or in the conversation with `conversation.` in front.
     pub field: String,
     pub weight: Weight,
     /// Holds the approve button back until a person has looked.
     pub holds: bool,
     pub text: String,
+}
+
+impl Finding {
+    fn new(code: &'static str, field: impl Into<String>, weight: Weight, text: impl Into<String>) -> Finding {
+        Finding { code, field: field.into(), weight, holds: weight == Weight::Stop, text: text.into() }
+    }
+    /// Holds the approval back although it weighs less than a stop.
+    fn holding(self) -> Finding {
+        Finding { holds: true, ..self }
+    }
 }
 
 /// What we know about people and domains, from our own ledger.
@@ -50,8 +79,18 @@ pub struct Known {
     pub draft_attachments: Vec<String>,
 }
 
-/// All findings for an email, heaviest first.
+/// All findings for an email, heaviest first, in the order of the fields within one weight.
 pub fn findings(email: &EmailView, conversation: Option<&Conversation>, known: &Known) -> Vec<Finding> {
-    let _ = (email, conversation, known);
-    Vec::new()
+    let mut all = people::findings(email, conversation, known);
+    all.extend(domains::findings(email, conversation, known));
+    all.extend(characters::findings(email, conversation));
+    all.extend(files::findings(email, known));
+    if let Some(html) = &email.html {
+        all.extend(html::findings(html, "html"));
+    }
+    if let Some(html) = conversation.and_then(|c| c.html.as_ref()) {
+        all.extend(html::findings(html, "conversation.html"));
+    }
+    all.sort_by_key(|f| std::cmp::Reverse(f.weight));
+    all
 }

@@ -96,6 +96,28 @@ fn io_error(what: &'static str) -> impl Fn(io::Error) -> StartError {
     move |error| StartError::Io { what, error }
 }
 
+/// How often a directory is asked for, and how long between. Somebody who only looks whether it is taken holds the lock
+/// for a moment, and who has just taken it needs a moment to say where it listens.
+const TRIES: u32 = 25;
+const BETWEEN: Duration = Duration::from_millis(20);
+
+async fn take(directory: &Path) -> Result<Store, StartError> {
+    for _ in 0..TRIES {
+        if let Some(store) = Store::open(directory).map_err(io_error("open its directory"))? {
+            // A killed process leaves its note; nobody may take it for ours.
+            if let Err(error) = fs::remove_file(directory.join(RUNNING)) {
+                tracing::debug!(%error, "no old note");
+            }
+            return Ok(store);
+        }
+        if let Some(running) = Running::find(directory).map_err(io_error("read its directory"))? {
+            return Err(StartError::InUse(Some(running)));
+        }
+        tokio::time::sleep(BETWEEN).await;
+    }
+    Err(StartError::InUse(None))
+}
+
 /// A running sandbox. It stops when dropped; [`Sandbox::stop`] also waits until every socket is closed.
 pub struct Sandbox {
     world: Arc<World>,
@@ -125,10 +147,7 @@ impl Sandbox {
     pub async fn start(config: Config) -> Result<Sandbox, StartError> {
         let store = match &config.directory {
             None => None,
-            Some(directory) => match Store::open(directory).map_err(io_error("open its directory"))? {
-                Some(store) => Some(store),
-                None => return Err(StartError::InUse(Running::find(directory).unwrap_or_default())),
-            },
+            Some(directory) => Some(take(directory).await?),
         };
         let (smtp_listener, smtp) = bind(config.smtp_port).await.map_err(io_error("listen for SMTP"))?;
         let (imap_listener, imap) = bind(config.imap_port).await.map_err(io_error("listen for IMAP"))?;

@@ -68,7 +68,11 @@ async fn one_directory_has_one_sandbox_and_the_second_learns_where_the_first_is(
     assert_eq!(Running::find(&folder.0)?.as_ref(), Some(sandbox.running()));
     sandbox.stop().await;
     assert_eq!(Running::find(&folder.0)?, None);
-    Sandbox::start(kept_in(&folder.0)).await?;
+    // What a killed process leaves behind is not taken for a running sandbox, and the next start replaces it.
+    std::fs::write(folder.0.join("running.json"), "{}")?;
+    assert_eq!(Running::find(&folder.0)?, None);
+    let next = Sandbox::start(kept_in(&folder.0)).await?;
+    assert_eq!(Running::find(&folder.0)?.as_ref(), Some(next.running()));
     Ok(())
 }
 

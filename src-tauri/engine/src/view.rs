@@ -296,6 +296,23 @@ pub struct NotTakenRow {
     pub reason: String,
 }
 
+/// What a search may be narrowed to. Times are RFC 3339.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(default)]
+#[ts(export)]
+pub struct SearchFilters {
+    #[ts(optional)]
+    pub environment: Option<String>,
+    #[ts(optional)]
+    pub state: Option<String>,
+    #[ts(optional)]
+    pub destination: Option<String>,
+    #[ts(optional)]
+    pub from: Option<String>,
+    #[ts(optional)]
+    pub to: Option<String>,
+}
+
 /// Counts of requests for the sidebar (design section 3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 #[ts(export)]
@@ -453,4 +470,32 @@ pub struct SourceAction {
     pub explanation: String,
     pub created_at: Time,
     pub changed_at: Time,
+}
+
+/// A source as it is listed. Its token is shown once, when it is added, and never again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct SourceRow {
+    pub name: String,
+    pub environment: String,
+    pub effects: Vec<String>,
+    pub destinations: Vec<String>,
+    pub signed: bool,
+    pub created_at: Time,
+    pub revoked_at: Option<Time>,
+}
+
+/// What a connection test showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct DestinationTest {
+    pub name: String,
+    pub account: String,
+    pub steps: Vec<ProbeStep>,
+    pub sent_folder: Option<String>,
+    pub size_limit: Option<u64>,
+    /// Set when a test message was sent: the destination's answer.
+    pub sent: Option<String>,
+    /// Learnt from the test message: whether the copy turned up in Sent by itself.
+    pub files_sent_itself: Option<bool>,
 }

@@ -89,7 +89,8 @@ mod tests {
     fn f51_a_foreign_origin_is_refused_whatever_the_host_says() {
         let host = ("host", "127.0.0.1:4711");
         assert_eq!(stranger(&[host, ("origin", "http://127.0.0.1:4711")], "/"), None);
-        for origin in ["https://evil.example", "null", "http://127.0.0.1:4712", "https://127.0.0.1:4711", "http://127.0.0.1"]
+        for origin in
+            ["https://evil.example", "null", "http://127.0.0.1:4712", "https://127.0.0.1:4711", "http://127.0.0.1"]
         {
             assert_eq!(stranger(&[host, ("origin", origin)], "/"), Some("Origin"), "{origin}");
         }

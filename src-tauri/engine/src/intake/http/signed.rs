@@ -104,7 +104,10 @@ mod tests {
         assert!(!Signature::read(&map, at(AT)).unwrap().unwrap().holds(SECRET, BODY), "another id");
         let both = format!("v2,zzz v1,bm90IGl0 {SIGNED}");
         let map = headers(ID, &AT.to_string(), &both);
-        assert!(Signature::read(&map, at(AT)).unwrap().unwrap().holds(SECRET, BODY), "one of several, while keys rotate");
+        assert!(
+            Signature::read(&map, at(AT)).unwrap().unwrap().holds(SECRET, BODY),
+            "one of several, while keys rotate"
+        );
     }
 
     #[test]

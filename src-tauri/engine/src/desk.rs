@@ -1,0 +1,223 @@
+//! What a person does: read, edit, approve, undo, reject, settle, revise; and what they set up.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `document`, `words` | one action as the document of interfaces.md; offers, what comes next, contracts in words |
+//! | `lists` | pages, search, counts, the overview, the record's export |
+//! | `risks` | findings, and what was cleared |
+//! | `decide` | edit, approve and the other decisions |
+//! | `set_up` | mailboxes and other destinations, sources, sending |
+
+mod decide;
+mod document;
+mod lists;
+mod risks;
+mod set_up;
+mod words;
+
+pub use document::sanitise;
+pub(crate) use document::{key_doc, source_action};
+pub use lists::{Export, Format, View, no_home};
+pub use set_up::NewSource;
+pub(crate) use words::contract_in_words;
+
+use crate::core::Core;
+use crate::failure::Failure;
+use crate::keychain::{Passphrase, Presence, SANDBOX, Signer};
+use crate::view::{ActionDoc, FindingDoc};
+use countersign_connectors::{Connector, Login};
+use countersign_domain::{ActionId, ActionKey, Payload, Timestamp};
+use countersign_ledger::{ActionRecord, Detail, Ledger};
+use document::Beside;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use words::Scene;
+
+/// The functions of a person. Cheap to clone; clones share what is unlocked and which environment is shown.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    core: Core,
+    presence: Arc<Mutex<Option<Presence>>>,
+    shown: Arc<Mutex<Option<String>>>,
+    dispatches: Arc<AtomicBool>,
+}
+
+impl Desk {
+    pub fn new(core: Core) -> Desk {
+        Desk { core, presence: Arc::default(), shown: Arc::default(), dispatches: Arc::default() }
+    }
+
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+    fn ledger(&self) -> &Ledger {
+        &self.core.ledger
+    }
+    fn now(&self) -> Timestamp {
+        self.core.clock.now()
+    }
+
+    /// Told by the process that holds the dispatcher lock, so that it does not take itself for another one.
+    pub fn set_dispatches_here(&self, here: bool) {
+        self.dispatches.store(here, Ordering::Relaxed);
+    }
+    fn dispatches_here(&self) -> bool {
+        self.dispatches.load(Ordering::Relaxed)
+    }
+
+    /// Takes the passphrase; decisions in live are possible until [`Desk::lock`].
+    pub async fn unlock(&self, passphrase: Option<&Passphrase>) -> Result<(), Failure> {
+        let presence = self.core.unlock(passphrase).await?;
+        *self.presence.lock().unwrap_or_else(PoisonError::into_inner) = Some(presence);
+        Ok(())
+    }
+
+    pub fn lock(&self) {
+        *self.presence.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Proof that a person is there, if it was given.
+    pub fn presence(&self) -> Option<Presence> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The key that signs a decision of an environment.
+    async fn signer(&self, environment: &str) -> Result<Signer, Failure> {
+        let presence = self.presence_for(environment).await?;
+        self.core.signer(environment, presence.as_ref()).await
+    }
+
+    /// The presence a decision of this environment needs. A home without a passphrase grants it in its window; where none
+    /// is to be had the refusal says why.
+    async fn presence_for(&self, environment: &str) -> Result<Option<Presence>, Failure> {
+        match self.presence() {
+            None if environment != SANDBOX => self.core.unlock(None).await.map(Some),
+            given => Ok(given),
+        }
+    }
+
+    /// An action by number, idempotency key or canonical key.
+    pub async fn resolve_id(&self, text: &str) -> Result<ActionId, Failure> {
+        if let Ok(id) = text.parse::<ActionId>() {
+            return match self.ledger().action(id).await? {
+                Some(_) => Ok(id),
+                None => Err(no_action(text)),
+            };
+        }
+        if let Ok(key) = text.parse() {
+            return self.ledger().action_by_key(&key).await?.map(|r| r.id()).ok_or_else(|| no_action(text));
+        }
+        match canonical_key(text) {
+            Some(key) => {
+                let secret = self.core.ledger_secret().await?;
+                let derived = key.idempotency_key(&secret);
+                self.ledger().action_by_key(&derived).await?.map(|r| r.id()).ok_or_else(|| no_action(text))
+            }
+            None => Err(no_action(text)),
+        }
+    }
+
+    /// The action document.
+    pub async fn action(&self, id: ActionId) -> Result<ActionDoc, Failure> {
+        let detail = self.ledger().detail(id).await?;
+        self.document(&detail).await
+    }
+
+    /// All actions of the same request, in the order of their steps; the newest revision of each.
+    pub async fn bundle(&self, id: ActionId) -> Result<Vec<ActionDoc>, Failure> {
+        let record = self.record(id).await?;
+        let Some(request) = &record.row.request_id else { return Ok(vec![self.action(id).await?]) };
+        let all = self.ledger().actions_of_request(&record.row.source, request, None).await?;
+        let mut docs = Vec::new();
+        for one in all.iter().filter(|one| one.id() == id || one.revised_by.is_none()) {
+            let same_place = one.id() != id && one.row.step == record.row.step;
+            if one.row.environment == record.row.environment && !same_place {
+                docs.push(self.action(one.id()).await?);
+            }
+        }
+        Ok(docs)
+    }
+
+    /// The hash this payload would have, without storing anything.
+    pub async fn fingerprint(&self, id: ActionId, payload: serde_json::Value) -> Result<String, Failure> {
+        let (key, payload, _) = self.as_edited(id, payload).await?;
+        Ok(countersign_domain::sealed::payload_hash(&key, &payload).to_string())
+    }
+
+    /// The findings this payload would have, without storing anything.
+    pub async fn findings(&self, id: ActionId, payload: serde_json::Value) -> Result<Vec<FindingDoc>, Failure> {
+        let (_, payload, detail) = self.as_edited(id, payload).await?;
+        // Nothing was cleared for a version that does not exist yet.
+        self.findings_of(&detail, &payload, detail.record.row.payload_version + 1).await
+    }
+
+    async fn as_edited(
+        &self,
+        id: ActionId,
+        value: serde_json::Value,
+    ) -> Result<(ActionKey, Payload, Detail), Failure> {
+        let detail = self.ledger().detail(id).await?;
+        let payload = Payload::parse(&detail.record.row.effect, value, &detail.attachments)
+            .map_err(|e| Failure::from(e.within("payload")).on(id))?;
+        let key = detail.record.key.clone().ok_or_else(|| {
+            Failure::conflict("it has no fingerprint yet: an identity is missing").on(id)
+        })?;
+        Ok((key, payload, detail))
+    }
+
+    async fn record(&self, id: ActionId) -> Result<ActionRecord, Failure> {
+        self.ledger().action(id).await?.ok_or_else(|| no_action(&id.to_string()))
+    }
+
+    /// The destination's connector with this device's login.
+    async fn reach(&self, destination: &str) -> Result<(Arc<dyn Connector>, Login), Failure> {
+        let reached = self.core.destinations.reach(destination).await?;
+        let reached = reached
+            .ok_or_else(|| Failure::not_permitted(format!("this device has no login for {destination}")))?;
+        Ok((reached.connector, reached.login))
+    }
+
+    async fn document(&self, detail: &Detail) -> Result<ActionDoc, Failure> {
+        let record = &detail.record;
+        let row = &record.row;
+        let shown = detail.payloads.iter().rev().find(|p| p.version == row.payload_version);
+        let findings = match shown.and_then(|p| p.payload.as_ref()) {
+            Some(payload) => self.findings_of(detail, payload, row.payload_version).await?,
+            None => Vec::new(),
+        };
+        // A destination that was removed or broke has no contract to show; the action is shown all the same.
+        let connector = self.core.destinations.connector(&row.destination).await.ok();
+        let contract = connector.as_ref().and_then(|(_, c)| c.contract(&row.effect));
+        let in_words = connector.as_ref().zip(contract).map(|((destination, _), contract)| {
+            contract_in_words(&row.destination, &destination.kind, &row.effect, contract)
+        });
+        let after = match row.after {
+            Some(id) => self.ledger().action(id).await?,
+            None => None,
+        };
+        let scene = Scene {
+            record,
+            contract,
+            answer_timeout: connector.as_ref().map(|(_, c)| c.answer_timeout()).unwrap_or_default(),
+            after: after.as_ref(),
+            filing: detail.filing.as_ref(),
+            attempt_open: detail.attempts.iter().any(|a| a.closed_at.is_none()),
+            now: self.now(),
+        };
+        let sending = self.core.settings.sending(&row.environment).await?;
+        let checked = self.checked(record.id()).await?.map_or_else(|| "not_checked".to_owned(), |c| c.result);
+        let beside = Beside { scene, findings, contract: in_words, checked, sending };
+        Ok(document::action_doc(detail, &self.core.owner.0, beside))
+    }
+}
+
+fn no_action(text: &str) -> Failure {
+    Failure::not_found(format!("there is no action {text}")).at("id")
+}
+
+/// `["v1", environment, destination, effect, source, request_id, step, revision]`.
+fn canonical_key(text: &str) -> Option<ActionKey> {
+    let (version, environment, destination, effect, source, request_id, step, revision) =
+        serde_json::from_str::<(String, String, String, String, String, String, String, u32)>(text).ok()?;
+    (version == "v1").then_some(ActionKey { environment, destination, effect, source, request_id, step, revision })
+}

@@ -1,0 +1,297 @@
+//! Decisions. Each is one transaction of the ledger; none speaks to a destination.
+
+use super::{Desk, words};
+use crate::failure::Failure;
+use crate::view::{ActionDoc, FindingDoc};
+use countersign_domain::approval::SignedVerdict;
+use countersign_domain::{
+    ActionId, Approval, Conversation, Fact, Payload, PayloadHash, Signable, State, Verdict, Wire, advance,
+};
+use countersign_ledger::{Detail, Signing};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Longest text kept while it is being typed, in bytes.
+const KEPT_TEXT_LIMIT: usize = 4 * 1024 * 1024;
+/// Longest reason or evidence, in characters.
+const WORDS_LIMIT: usize = 10_000;
+
+impl Desk {
+    /// Stores the next payload version. `replaces`: the version that was on the screen; None: the current one.
+    pub async fn edit(&self, id: ActionId, replaces: Option<u32>, payload: Value) -> Result<ActionDoc, Failure> {
+        let detail = self.ledger().detail(id).await?;
+        let record = &detail.record;
+        match record.state() {
+            State::Prepared => {}
+            State::Approved => {
+                return Err(Failure::conflict(
+                    "it is approved; undo first, then edit. The edit needs an approval of its own",
+                )
+                .on(id));
+            }
+            state @ (State::NeedsReview
+            | State::InProgress
+            | State::Accepted
+            | State::Unknown
+            | State::Refused
+            | State::GaveUp
+            | State::Rejected
+            | State::Superseded
+            | State::ClosedUnknown) => {
+                return Err(Failure::conflict(format!("only what is prepared can be edited; this is {state}")).on(id));
+            }
+        }
+        let payload = Payload::parse(&record.row.effect, payload, &detail.attachments)
+            .map_err(|e| Failure::from(e.within("payload")).on(id))?;
+        let replaces = replaces.unwrap_or(record.row.payload_version);
+        self.ledger()
+            .edit(id, replaces, &payload, &self.core.owner, self.now())
+            .await
+            .map_err(|e| Failure::from(e).on(id))?;
+        self.ledger().forget_text(id, &self.core.owner).await?;
+        self.action(id).await
+    }
+
+    /// Countersigns exactly the payload whose hash was on the screen. `looked`: checks, as `CODE` and `FIELD`, that the
+    /// person has looked at just now.
+    ///
+    /// # Errors
+    /// Conflict if the hash is no longer current or the state does not allow it; not permitted while a check that holds
+    /// was not looked at; locked without the passphrase in live. Nothing changes then.
+    pub async fn approve(&self, id: ActionId, shown: &str, looked: &[(String, String)]) -> Result<ActionDoc, Failure> {
+        let shown: PayloadHash = shown.parse().map_err(|e: countersign_domain::canonical::BadHash| {
+            Failure::bad_input("payload_hash", e.to_string()).on(id)
+        })?;
+        let detail = self.ledger().detail(id).await?;
+        if self.is_approved_already(&detail, shown) {
+            return self.document(&detail).await;
+        }
+        let secret = self.core.ledger_secret().await?;
+        let signing = self.ledger().signable(id, &secret).await.map_err(|e| Failure::from(e).on(id))?;
+        if signing.sealed.hash() != shown {
+            let current = signing.sealed.hash();
+            return Err(Failure::from(countersign_domain::ApprovalError::ShownIsStale { current }).on(id));
+        }
+        let row = &detail.record.row;
+        let (destination, connector) =
+            self.core.destinations.connector(&row.destination).await.map_err(|e| e.on(id))?;
+        let frees_key = connector.contract(&row.effect).is_some_and(|c| c.refusal_frees_key);
+        advance(&signing.standing, &Fact::Approved { complete: true, frees_key })
+            .map_err(|e| Failure::from(e).on(id))?;
+        self.held_back(&detail, &signing, looked).await?;
+
+        let signer = self.signer(&row.environment).await.map_err(|e| e.on(id))?;
+        let now = self.now();
+        let wire = match &signing.stored_wire {
+            Some(wire) => wire.clone(),
+            None => render(connector.as_ref(), &signing, now).map_err(|e| e.on(id))?,
+        };
+        let approval = Approval::sign(
+            &Signable {
+                key: signing.sealed.key().clone(),
+                payload_version: signing.sealed.version(),
+                payload_hash: signing.sealed.hash(),
+                wire_hash: wire.hash(),
+                account: signing.account,
+                conversation: signing.conversation.as_ref().map(Conversation::hash),
+            },
+            shown,
+            &signer.person,
+            &signer.device,
+            signing.sequence,
+            now,
+            now.plus(self.core.settings.expiry().await?),
+        )
+        .map_err(|e| Failure::from(e).on(id))?;
+        let needed = self.core.settings.approvers_needed(&row.environment).await?;
+        let not_before = now.plus(Duration::from_secs(u64::from(destination.undo_seconds)));
+        self.ledger()
+            .approve(id, &approval, &wire, needed, not_before, frees_key, now)
+            .await
+            .map_err(|e| Failure::from(e).on(id))?;
+        self.action(id).await
+    }
+
+    /// The same decision again (a second click, an answer that got lost): the first one stands and is shown (F18).
+    fn is_approved_already(&self, detail: &Detail, shown: PayloadHash) -> bool {
+        detail.record.state() == State::Approved
+            && detail.record.row.payload_hash == Some(shown)
+            && detail
+                .approvals
+                .iter()
+                .any(|a| a.counts && a.approval.payload_hash == shown && a.approval.by == self.core.owner)
+    }
+
+    /// Refuses while a check that holds is open; clears those the person has just looked at.
+    async fn held_back(&self, detail: &Detail, signing: &Signing, looked: &[(String, String)]) -> Result<(), Failure> {
+        let id = detail.record.id();
+        let version = signing.sealed.version();
+        let found = self.findings_of(detail, signing.sealed.payload(), version).await?;
+        let open: Vec<&FindingDoc> = found.iter().filter(|f| f.holds && f.cleared.is_none()).collect();
+        let is = |f: &FindingDoc| looked.iter().any(|(code, field)| *code == f.code && *field == f.field);
+        let left: Vec<&&FindingDoc> = open.iter().filter(|f| !is(f)).collect();
+        if let Some(first) = left.first() {
+            let all = left.iter().map(|f| format!("{}:{}", f.code, f.field)).collect::<Vec<_>>().join(", ");
+            let checks = if left.len() == 1 { "1 check is".to_owned() } else { format!("{} checks are", left.len()) };
+            return Err(Failure::not_permitted(format!(
+                "{checks} left before this can be approved: {all}. Look at each, then say so (--checked CODE:FIELD)"
+            ))
+            .at(format!("{}:{}", first.code, first.field))
+            .on(id));
+        }
+        for finding in open {
+            self.ledger()
+                .clear_finding(id, version, &finding.code, &finding.field, &self.core.owner, self.now())
+                .await
+                .map_err(|e| Failure::from(e).on(id))?;
+        }
+        Ok(())
+    }
+
+    /// The person has looked at a check of the current version.
+    pub async fn clear_finding(&self, id: ActionId, code: &str, field: &str) -> Result<ActionDoc, Failure> {
+        let doc = self.action(id).await?;
+        if !doc.findings.iter().any(|f| f.code == code && f.field == field) {
+            return Err(Failure::not_found(format!("there is no check {code}:{field}")).at("field").on(id));
+        }
+        self.ledger()
+            .clear_finding(id, doc.payload_version, code, field, &self.core.owner, self.now())
+            .await
+            .map_err(|e| Failure::from(e).on(id))?;
+        self.action(id).await
+    }
+
+    pub async fn reject(&self, id: ActionId, reason: &str) -> Result<ActionDoc, Failure> {
+        let reason = some_words("reason", reason)?;
+        self.ledger().reject(id, reason, &self.core.owner, self.now()).await.map_err(|e| Failure::from(e).on(id))?;
+        self.ledger().forget_text(id, &self.core.owner).await?;
+        self.action(id).await
+    }
+
+    /// Puts an approved action back; once it has crossed it needs review and only the stored bytes can be approved.
+    pub async fn undo(&self, id: ActionId) -> Result<ActionDoc, Failure> {
+        self.ledger().undo(id, &self.core.owner, self.now()).await.map_err(|e| Failure::from(e).on(id))?;
+        self.action(id).await
+    }
+
+    /// Ends the undo window.
+    pub async fn send_now(&self, id: ActionId) -> Result<ActionDoc, Failure> {
+        self.ledger().send_now(id, &self.core.owner, self.now()).await.map_err(|e| Failure::from(e).on(id))?;
+        self.action(id).await
+    }
+
+    /// Lets it go without the action it waits for, once that ended without acceptance.
+    pub async fn release(&self, id: ActionId) -> Result<ActionDoc, Failure> {
+        self.ledger().release(id, &self.core.owner, self.now()).await.map_err(|e| Failure::from(e).on(id))?;
+        self.action(id).await
+    }
+
+    /// Completes what needs review. Never leads to approved.
+    pub async fn confirm(
+        &self,
+        id: ActionId,
+        request_id: Option<&str>,
+        event_id: Option<&str>,
+    ) -> Result<ActionDoc, Failure> {
+        for (field, value) in [("request_id", request_id), ("event_id", event_id)] {
+            if value.is_some_and(|v| v.is_empty() || v.chars().count() > 200 || v.chars().any(char::is_control)) {
+                return Err(
+                    Failure::bad_input(field, "1 to 200 characters are expected, none of them a control").on(id)
+                );
+            }
+        }
+        let secret = self.core.ledger_secret().await?;
+        self.ledger()
+            .confirm(id, request_id, event_id, &secret, &self.core.owner, self.now())
+            .await
+            .map_err(|e| Failure::from(e).on(id))?;
+        self.action(id).await
+    }
+
+    /// A person's signed word on an unknown action.
+    pub async fn resolve(&self, id: ActionId, verdict: Verdict, evidence: &str) -> Result<ActionDoc, Failure> {
+        let record = self.record(id).await?;
+        let fact = match verdict {
+            Verdict::Happened => Fact::SaidHappened,
+            Verdict::DidNotHappen => Fact::SaidDidNotHappen,
+            Verdict::Leave => Fact::Left,
+        };
+        advance(record.standing(), &fact).map_err(|e| Failure::from(e).on(id))?;
+        let evidence = match verdict {
+            Verdict::Leave if evidence.trim().is_empty() => "",
+            Verdict::Leave | Verdict::Happened | Verdict::DidNotHappen => {
+                some_words("evidence", evidence).map_err(|e| e.on(id))?
+            }
+        };
+        let now = self.now();
+        if verdict == Verdict::DidNotHappen {
+            let connector = self.core.destinations.connector(&record.row.destination).await.ok();
+            let contract = connector.as_ref().and_then(|(_, c)| c.contract(&record.row.effect));
+            let limit = connector.as_ref().map(|(_, c)| c.answer_timeout()).unwrap_or_default();
+            if let Some(at) = words::verdict_from(&record, contract, limit).filter(|at| *at > now) {
+                return Err(Failure::conflict(format!(
+                    "an answer may still come until {at}; until then nobody can say that it did not happen"
+                ))
+                .on(id));
+            }
+        }
+        let key = record.key.clone().ok_or_else(|| Failure::conflict("it has no key yet").on(id))?;
+        let signer = self.signer(&record.row.environment).await.map_err(|e| e.on(id))?;
+        let word = SignedVerdict::sign(&key, verdict, evidence, &signer.person, &signer.device, now);
+        self.ledger().settle(id, &word, now).await.map_err(|e| Failure::from(e).on(id))?;
+        self.action(id).await
+    }
+
+    /// A new action, next revision, for the same request and step; the old one never goes again.
+    pub async fn revise(&self, id: ActionId, payload: Option<Value>) -> Result<ActionDoc, Failure> {
+        let detail = self.ledger().detail(id).await?;
+        let payload = payload
+            .map(|value| Payload::parse(&detail.record.row.effect, value, &detail.attachments))
+            .transpose()
+            .map_err(|e| Failure::from(e.within("payload")).on(id))?;
+        let secret = self.core.ledger_secret().await?;
+        let new = self
+            .ledger()
+            .revise(id, payload.as_ref(), &secret, &self.core.owner, self.now())
+            .await
+            .map_err(|e| Failure::from(e).on(id))?;
+        self.action(new).await
+    }
+
+    /// Keeps what is being typed, per keystroke (F16). Not journaled, never sent.
+    pub async fn keep_text(&self, id: ActionId, text: &str) -> Result<(), Failure> {
+        if text.len() > KEPT_TEXT_LIMIT {
+            return Err(Failure::bad_input("text", "too long to be kept while it is being typed").on(id));
+        }
+        if text.is_empty() {
+            return Ok(self.ledger().forget_text(id, &self.core.owner).await?);
+        }
+        Ok(self.ledger().keep_text(id, &self.core.owner, text, self.now()).await?)
+    }
+
+    pub async fn kept_text(&self, id: ActionId) -> Result<Option<String>, Failure> {
+        Ok(self.ledger().kept_text(id, &self.core.owner).await?)
+    }
+}
+
+/// The wire, by the provider's pure function. What cannot be rendered names the field.
+fn render(
+    connector: &dyn countersign_connectors::Connector,
+    signing: &Signing,
+    now: countersign_domain::Timestamp,
+) -> Result<Wire, Failure> {
+    connector
+        .render(&signing.sealed, &signing.idempotency_key, signing.conversation.as_ref(), now)
+        .map_err(|e| Failure::bad_input(e.field, e.reason))
+}
+
+fn some_words<'t>(field: &str, text: &'t str) -> Result<&'t str, Failure> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Failure::bad_input(field, "a few words are needed; they are kept as evidence"));
+    }
+    if text.chars().count() > WORDS_LIMIT {
+        return Err(Failure::bad_input(field, format!("at most {WORDS_LIMIT} characters are kept")));
+    }
+    Ok(text)
+}

@@ -1,0 +1,506 @@
+//! Pages, search, counts, everything around the lists, and the record as a file.
+
+use super::{Desk, contract_in_words, document};
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::home::LIVE;
+use crate::keychain::SANDBOX;
+use crate::view::{ActionPage, Counts, DestinationRow, ErrorDoc, FindingDoc, NotTakenRow, Overview, SearchFilters};
+use countersign_domain::payload::EFFECTS;
+use countersign_domain::risk::{self, Known};
+use countersign_domain::{State, Timestamp};
+use countersign_ledger::{Cursor, DestinationRecord, Page, PageFilter, RowRecord, SearchFilter};
+use serde::Serialize;
+use std::collections::{BTreeSet, HashMap};
+use std::str::FromStr;
+
+/// A list of the sidebar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    Awaiting,
+    OnTheWay,
+    Unknown,
+    NeedsReview,
+    History,
+}
+
+impl View {
+    fn states(self) -> Vec<State> {
+        State::ALL.into_iter().filter(|s| self.has(*s)).collect()
+    }
+
+    fn has(self, state: State) -> bool {
+        let home = match state {
+            State::Prepared => View::Awaiting,
+            State::Approved | State::InProgress => View::OnTheWay,
+            State::Unknown => View::Unknown,
+            State::NeedsReview => View::NeedsReview,
+            State::Accepted
+            | State::Refused
+            | State::GaveUp
+            | State::Rejected
+            | State::Superseded
+            | State::ClosedUnknown => View::History,
+        };
+        // History answers "sent, unknown or not sent?" and so holds everything a person has decided.
+        home == self || (self == View::History && !matches!(home, View::Awaiting | View::NeedsReview))
+    }
+}
+
+impl FromStr for View {
+    type Err = Failure;
+    fn from_str(text: &str) -> Result<View, Failure> {
+        match text {
+            "awaiting" => Ok(View::Awaiting),
+            "on_the_way" => Ok(View::OnTheWay),
+            "unknown" => Ok(View::Unknown),
+            "needs_review" => Ok(View::NeedsReview),
+            "history" => Ok(View::History),
+            _ => Err(Failure::bad_input("view", format!("`{text}` is not a list"))),
+        }
+    }
+}
+
+/// How the record is written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Csv,
+    Json,
+}
+
+impl FromStr for Format {
+    type Err = Failure;
+    fn from_str(text: &str) -> Result<Format, Failure> {
+        match text {
+            "csv" => Ok(Format::Csv),
+            "json" => Ok(Format::Json),
+            _ => Err(Failure::bad_input("format", format!("`{text}` is neither csv nor json"))),
+        }
+    }
+}
+
+/// Which part of the record.
+#[derive(Clone, Debug, Default)]
+pub struct Export {
+    /// Changed at or after.
+    pub from: Option<Timestamp>,
+    /// Changed before.
+    pub to: Option<Timestamp>,
+    pub state: Option<State>,
+    pub environment: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    id: String,
+    environment: String,
+    destination: String,
+    effect: String,
+    source: String,
+    request_id: Option<String>,
+    step: String,
+    revision: u32,
+    idempotency_key: Option<String>,
+    state: String,
+    reason: Option<String>,
+    by_word_of: Option<String>,
+    who: String,
+    email: String,
+    subject: String,
+    payload_version: u32,
+    payload_hash: Option<String>,
+    wire_hash: Option<String>,
+    revises: Option<String>,
+    revised_by: Option<String>,
+    receipt: Option<String>,
+    created_at: String,
+    changed_at: String,
+    accepted_at: Option<String>,
+}
+
+/// The columns of the CSV, in order.
+const COLUMNS: [&str; 24] = [
+    "id",
+    "environment",
+    "destination",
+    "effect",
+    "source",
+    "request_id",
+    "step",
+    "revision",
+    "idempotency_key",
+    "state",
+    "reason",
+    "by_word_of",
+    "who",
+    "email",
+    "subject",
+    "payload_version",
+    "payload_hash",
+    "wire_hash",
+    "revises",
+    "revised_by",
+    "receipt",
+    "created_at",
+    "changed_at",
+    "accepted_at",
+];
+
+const PAGE: u32 = 200;
+
+impl Desk {
+    /// A page of one list, of the environment that is shown.
+    pub async fn list(
+        &self,
+        view: View,
+        state: Option<State>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<ActionPage, Failure> {
+        let states = match state {
+            Some(state) if view.has(state) => vec![state],
+            Some(state) => return Err(Failure::bad_input("state", format!("{state} is not in this list"))),
+            None => view.states(),
+        };
+        let filter = PageFilter { environment: Some(self.environment().await?), states, oldest_first: false };
+        let page = self.ledger().page(&filter, cursor(after)?, limit.clamp(1, 500)).await?;
+        self.page_doc(page).await
+    }
+
+    /// A page of all lists together.
+    pub async fn page(
+        &self,
+        environment: Option<&str>,
+        state: Option<State>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<ActionPage, Failure> {
+        let filter = PageFilter {
+            environment: environment.map(str::to_owned),
+            states: state.into_iter().collect(),
+            oldest_first: false,
+        };
+        let page = self.ledger().page(&filter, cursor(after)?, limit.clamp(1, 500)).await?;
+        self.page_doc(page).await
+    }
+
+    /// Full-text search. Feeds what is not indexed yet first, so that what was just done is found.
+    pub async fn search(
+        &self,
+        text: &str,
+        filters: &SearchFilters,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<ActionPage, Failure> {
+        let time = |field: &str, text: &Option<String>| -> Result<Option<Timestamp>, Failure> {
+            text.as_deref()
+                .filter(|t| !t.is_empty())
+                .map(|t| {
+                    t.parse().map_err(|e: countersign_domain::time::BadTime| Failure::bad_input(field, e.to_string()))
+                })
+                .transpose()
+        };
+        let state = filters
+            .state
+            .as_deref()
+            .filter(|s| !s.is_empty())
+            .map(|s| {
+                s.parse().map_err(|e: countersign_domain::state::BadState| Failure::bad_input("state", e.to_string()))
+            })
+            .transpose()?;
+        let filter = SearchFilter {
+            environment: filters.environment.clone(),
+            state,
+            destination: filters.destination.clone().filter(|d| !d.is_empty()),
+            effect: None,
+            from: time("from", &filters.from)?,
+            to: time("to", &filters.to)?,
+        };
+        self.ledger().feed_search_index(PAGE).await?;
+        let page = self.ledger().search(text, &filter, cursor(after)?, limit.clamp(1, 500)).await?;
+        self.page_doc(page).await
+    }
+
+    /// Proposals that were recorded but not taken.
+    pub async fn not_taken(&self) -> Result<Vec<NotTakenRow>, Failure> {
+        let rows = self.ledger().not_taken(PAGE).await?;
+        Ok(rows
+            .into_iter()
+            .map(|n| NotTakenRow {
+                delivery: n.delivery.to_string(),
+                source: n.source,
+                at: n.at.to_string(),
+                disposition: n.disposition,
+                reason: n.reason,
+            })
+            .collect())
+    }
+
+    async fn page_doc(&self, page: Page<RowRecord>) -> Result<ActionPage, Failure> {
+        let now = self.now();
+        let mut known = HashMap::new();
+        let mut actions = Vec::with_capacity(page.rows.len());
+        for row in &page.rows {
+            let findings = match row.standing.state {
+                State::Prepared => self.row_findings(row, &mut known).await?,
+                State::NeedsReview
+                | State::Approved
+                | State::InProgress
+                | State::Accepted
+                | State::Unknown
+                | State::Refused
+                | State::GaveUp
+                | State::Rejected
+                | State::Superseded
+                | State::ClosedUnknown => Vec::new(),
+            };
+            let open = findings.iter().filter(|f| f.holds && f.cleared.is_none()).count();
+            let heaviest = findings.into_iter().find(|f| matches!(f.weight.as_str(), "look" | "stop"));
+            actions.push(document::action_row(row, heaviest, u32::try_from(open).unwrap_or(u32::MAX), now));
+        }
+        Ok(ActionPage { actions, next: page.next.map(|c| c.to_string()) })
+    }
+
+    /// The findings of a line: those of the payload itself. What is on its way elsewhere is looked up when it is opened.
+    async fn row_findings(
+        &self,
+        row: &RowRecord,
+        known: &mut HashMap<String, Known>,
+    ) -> Result<Vec<FindingDoc>, Failure> {
+        let (payload, conversation) = self.ledger().current(row.id).await?;
+        let Some(email) = payload.email() else { return Ok(Vec::new()) };
+        if !known.contains_key(&row.environment) {
+            known.insert(row.environment.clone(), self.known_in(&row.environment).await?);
+        }
+        let mut found = risk::findings(&email, conversation.as_ref(), &known[&row.environment]);
+        found.sort_by_key(|f| std::cmp::Reverse(f.weight));
+        let cleared = self.ledger().cleared(row.id).await?;
+        Ok(found.into_iter().map(|f| super::risks::doc(f, row.payload_version, &cleared)).collect())
+    }
+
+    /// Which environment the window shows: the one chosen, else the sandbox while live has nowhere to send to.
+    pub async fn environment(&self) -> Result<String, Failure> {
+        let chosen = self.shown.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        if let Some(chosen) = chosen {
+            return Ok(chosen);
+        }
+        let sandboxed = self.core.config.sandbox && self.ledger().destinations(Some(LIVE)).await?.is_empty();
+        Ok(if sandboxed { SANDBOX } else { LIVE }.to_owned())
+    }
+
+    pub async fn set_environment(&self, environment: &str) -> Result<Overview, Failure> {
+        if !self.environments().await?.iter().any(|e| e == environment) {
+            return Err(Failure::not_found(format!("there is no environment {environment}")).at("environment"));
+        }
+        *self.shown.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(environment.to_owned());
+        self.overview().await
+    }
+
+    async fn environments(&self) -> Result<Vec<String>, Failure> {
+        let mut all = BTreeSet::from([LIVE.to_owned()]);
+        if self.core.config.sandbox {
+            all.insert(SANDBOX.to_owned());
+        }
+        all.extend(self.ledger().destinations(None).await?.into_iter().map(|d| d.environment));
+        all.extend(self.ledger().sources().await?.into_iter().map(|s| s.environment));
+        Ok(all.into_iter().collect())
+    }
+
+    /// Everything around the lists.
+    pub async fn overview(&self) -> Result<Overview, Failure> {
+        let environment = self.environment().await?;
+        let counts = self.ledger().counts(&environment).await?;
+        let frozen = self.core.frozen().await?;
+        let needs_key = environment != SANDBOX && self.core.config.passphrase;
+        let secrets = self.core.ledger_secret().await.err();
+        Ok(Overview {
+            home_exists: true,
+            owner: self.core.owner.to_string(),
+            environments: self.environments().await?,
+            counts: Counts {
+                awaiting: counts.awaiting,
+                on_the_way: counts.on_the_way,
+                unknown: counts.unknown,
+                needs_review: counts.needs_review,
+            },
+            sending: self.core.settings.sending(&environment).await?,
+            frozen: frozen.map(|f| f.word().to_owned()),
+            frozen_text: frozen.map(|f| f.text().to_owned()),
+            another_dispatcher: !self.dispatches_here() && self.core.home.is_dispatching(),
+            locked: needs_key && self.presence().is_none(),
+            no_keychain: secrets.filter(|e| e.field.as_deref() == Some("secrets")).map(|e| e.message),
+            destinations: self.destinations(Some(&environment)).await?,
+            seq: self.ledger().head().await?.seq,
+            now: self.now().to_string(),
+            environment,
+        })
+    }
+
+    pub async fn destinations(&self, environment: Option<&str>) -> Result<Vec<DestinationRow>, Failure> {
+        let all = self.ledger().destinations(environment).await?;
+        Ok(all.iter().map(|record| self.destination_row(record)).collect())
+    }
+
+    pub(super) fn destination_row(&self, record: &DestinationRecord) -> DestinationRow {
+        let contracts = match self.core.destinations.connect(record) {
+            Err(_) => Vec::new(),
+            Ok(connector) => EFFECTS
+                .iter()
+                .filter_map(|effect| Some((effect, connector.contract(effect)?)))
+                .map(|(effect, contract)| contract_in_words(&record.name, &record.kind, effect, contract))
+                .collect(),
+        };
+        let now = self.now();
+        let (health, text) = match &record.paused {
+            Some(paused) if paused.until.is_none_or(|until| now < until) => match paused.until {
+                None => ("signed_out", format!("{} Nothing is lost; approvals wait until you sign in.", paused.why)),
+                Some(until) => ("paused", format!("{} Next try {until}.", paused.why)),
+            },
+            _ => ("reachable", String::new()),
+        };
+        DestinationRow {
+            name: record.name.clone(),
+            kind: record.kind.clone(),
+            environment: record.environment.clone(),
+            account: record.account_label.clone(),
+            undo_seconds: record.undo_seconds,
+            health: health.to_owned(),
+            health_text: text,
+            contracts,
+        }
+    }
+
+    /// The record as a text: one line per action, without message bodies.
+    pub async fn export(&self, format: Format, which: &Export) -> Result<String, Failure> {
+        let filter = PageFilter {
+            environment: which.environment.clone(),
+            states: which.state.into_iter().collect(),
+            oldest_first: true,
+        };
+        let mut rows = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.ledger().page(&filter, after, PAGE).await?;
+            for row in page.rows {
+                let inside = which.from.is_none_or(|from| row.changed_at >= from)
+                    && which.to.is_none_or(|to| row.changed_at < to);
+                if inside {
+                    rows.push(self.exported(row).await?);
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        let internal = |e: serde_json::Error| Failure::internal(e.to_string());
+        match format {
+            Format::Json => serde_json::to_string(&serde_json::json!({ "actions": rows })).map_err(internal),
+            Format::Csv => {
+                let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>().map_err(internal)?;
+                Ok(csv(&rows))
+            }
+        }
+    }
+
+    async fn exported(&self, row: RowRecord) -> Result<Exported, Failure> {
+        let record = self.record(row.id).await?;
+        Ok(Exported {
+            id: row.id.to_string(),
+            environment: row.environment,
+            destination: row.destination,
+            effect: row.effect,
+            source: row.source,
+            request_id: row.request_id,
+            step: row.step,
+            revision: record.revision,
+            idempotency_key: record.idempotency_key.as_ref().map(|k| k.to_string()),
+            state: row.standing.state.name().to_owned(),
+            reason: row.reason,
+            by_word_of: record.by_word_of,
+            who: row.who,
+            email: row.email,
+            subject: row.subject,
+            payload_version: row.payload_version,
+            payload_hash: row.payload_hash.map(|h| h.to_string()),
+            wire_hash: record.wire_hash.map(|h| h.to_string()),
+            revises: record.revises.map(|id| id.to_string()),
+            revised_by: record.revised_by.map(|id| id.to_string()),
+            receipt: row.receipt.map(|r| r.text),
+            created_at: row.created_at.to_string(),
+            changed_at: row.changed_at.to_string(),
+            accepted_at: record.accepted_at.map(|t| t.to_string()),
+        })
+    }
+}
+
+/// The overview before there is a home: first run.
+pub fn no_home(clock: &Clock, why: Option<&ErrorDoc>) -> Overview {
+    Overview {
+        home_exists: false,
+        owner: String::new(),
+        environment: String::new(),
+        environments: Vec::new(),
+        counts: Counts::default(),
+        sending: false,
+        frozen: None,
+        frozen_text: None,
+        another_dispatcher: false,
+        locked: false,
+        no_keychain: why.filter(|e| e.field.as_deref() == Some("secrets")).map(|e| e.message.clone()),
+        destinations: Vec::new(),
+        seq: 0,
+        now: clock.now().to_string(),
+    }
+}
+
+fn cursor(after: Option<&str>) -> Result<Option<Cursor>, Failure> {
+    after.map(|text| text.parse().map_err(|e: String| Failure::bad_input("after", e))).transpose()
+}
+
+/// RFC 4180. A cell that a spreadsheet would take for a formula gets an apostrophe in front.
+fn csv(rows: &[serde_json::Value]) -> String {
+    let mut text = COLUMNS.join(",") + "\r\n";
+    for row in rows {
+        let cells: Vec<String> = COLUMNS.iter().map(|name| cell(&row[*name])).collect();
+        text.push_str(&cells.join(","));
+        text.push_str("\r\n");
+    }
+    text
+}
+
+fn cell(value: &serde_json::Value) -> String {
+    let mut text = match value {
+        serde_json::Value::Null => return String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        text.insert(0, '\'');
+    }
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn r29_every_state_is_in_exactly_the_lists_a_person_looks_in() {
+        for state in State::ALL {
+            let views = [View::Awaiting, View::OnTheWay, View::Unknown, View::NeedsReview, View::History];
+            let count = views.iter().filter(|v| v.has(state)).count();
+            let open = matches!(state, State::Approved | State::InProgress | State::Unknown);
+            assert_eq!(count, if open { 2 } else { 1 }, "{state}");
+        }
+    }
+
+    #[test]
+    fn r29_a_cell_is_quoted_and_never_becomes_a_formula() {
+        assert_eq!(cell(&json!("a \"b\", c")), "\"a \"\"b\"\", c\"");
+        assert_eq!(cell(&json!("=HYPERLINK(\"x\")")), "\"'=HYPERLINK(\"\"x\"\")\"");
+        assert_eq!(cell(&json!(null)), "");
+        assert_eq!(cell(&json!(3)), "3");
+    }
+}

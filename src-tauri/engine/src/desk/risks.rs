@@ -1,0 +1,321 @@
+//! What a person has to look at before approving: recipient and content risks (R17), replies that would be split or
+//! repeated, and the customer's message as the mailbox has it.
+
+use super::Desk;
+use crate::failure::Failure;
+use crate::view::FindingDoc;
+use countersign_connectors::Parent;
+use countersign_domain::canonical::sha256;
+use countersign_domain::email::EmailView;
+use countersign_domain::risk::{self, Finding, Weight};
+use countersign_domain::{ActionId, Conversation, Payload, State};
+use countersign_ledger::{Cleared, Detail, Related};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// After so long another accepted message to the same person, in another thread, is no repeat any more.
+const REPEAT_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// What the mailbox said about the customer's message. Addresses are kept as digests only: settings are journaled, and the
+/// journal outlives a purge.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Checked {
+    /// `matches`, `differs` or `missing`.
+    pub(super) result: String,
+    /// `from`, `subject`, `text`.
+    #[serde(default)]
+    pub(super) fields: Vec<String>,
+    /// Digests of everyone in the thread's message, lower case.
+    #[serde(default)]
+    people: BTreeSet<String>,
+}
+
+impl Checked {
+    /// None where nothing could be asked: that holds nothing back.
+    pub(super) fn of(parent: &Parent) -> Option<Checked> {
+        let digests = |people: &[String]| people.iter().map(|p| digest(p)).collect();
+        match parent {
+            Parent::Matches { people } => {
+                Some(Checked { result: "matches".into(), people: digests(people), ..Checked::default() })
+            }
+            Parent::Differs { fields, people } => Some(Checked {
+                result: "differs".into(),
+                fields: fields.iter().map(|f| (*f).to_owned()).collect(),
+                people: digests(people),
+            }),
+            Parent::Missing => Some(Checked { result: "missing".into(), ..Checked::default() }),
+            Parent::CannotAsk { .. } | Parent::NothingToAsk => None,
+        }
+    }
+
+    fn findings(&self, email: &EmailView, own_domains: &[String]) -> Vec<Finding> {
+        let stop = |code, field: &str, text: String| Finding {
+            code,
+            field: field.to_owned(),
+            weight: Weight::Stop,
+            holds: true,
+            text,
+        };
+        match self.result.as_str() {
+            "missing" => vec![stop(
+                "parent_missing",
+                "in_reply_to",
+                "The mailbox has no such message. What the source shows as the customer’s words can’t be checked."
+                    .into(),
+            )],
+            result => {
+                let mut all = Vec::new();
+                if result == "differs" {
+                    let what = self.fields.join(", ");
+                    all.push(stop(
+                        "parent_differs",
+                        "in_reply_to",
+                        format!("The message in the mailbox differs from what the source shows: {what}."),
+                    ));
+                }
+                all.extend(recipients(email).filter(|(_, address)| !self.knows(address, own_domains)).map(
+                    |(field, _)| {
+                        stop("outside_thread", &field, "Not part of the thread, as the mailbox has it.".into())
+                    },
+                ));
+                all
+            }
+        }
+    }
+
+    fn knows(&self, address: &str, own_domains: &[String]) -> bool {
+        let ours = address.rsplit_once('@').is_some_and(|(_, domain)| own_domains.iter().any(|d| d == domain));
+        ours || self.people.contains(&digest(address))
+    }
+}
+
+fn digest(address: &str) -> String {
+    hex::encode(&sha256(address.to_lowercase().as_bytes())[..12])
+}
+
+/// Everyone who would get it, with the path of the field, lower case.
+fn recipients(email: &EmailView) -> impl Iterator<Item = (String, String)> + '_ {
+    let lists = [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc)];
+    lists.into_iter().flat_map(|(name, list)| {
+        list.iter().enumerate().map(move |(i, m)| (format!("{name}[{i}].email"), m.email.to_lowercase()))
+    })
+}
+
+/// A finding of protocol.md's "split or repeated replies".
+fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> Vec<Finding> {
+    related
+        .iter()
+        .filter(|other| {
+            let touches = match other.state {
+                State::Accepted => other.same_thread || now.since(other.changed_at) < REPEAT_WITHIN,
+                State::Unknown | State::Approved | State::InProgress | State::ClosedUnknown => true,
+                State::Prepared
+                | State::NeedsReview
+                | State::Refused
+                | State::GaveUp
+                | State::Rejected
+                | State::Superseded => false,
+            };
+            touches
+        })
+        .map(|other| {
+            let what = match other.state {
+                State::Accepted => "was accepted",
+                State::Unknown | State::ClosedUnknown => "may have been sent",
+                _ => "is on its way",
+            };
+            let whom = if other.same_thread { "the same thread" } else { "the same person" };
+            // Actions of one request were proposed together and are read together; they are pointed out, not held back.
+            let (weight, holds) = if other.same_request { (Weight::Note, false) } else { (Weight::Stop, true) };
+            Finding {
+                code: "split_reply",
+                field: other.action.to_string(),
+                weight,
+                holds,
+                text: format!("{} to {whom} {what}. Nothing is merged: read it first.", other.action),
+            }
+        })
+        .collect()
+}
+
+pub(super) fn doc(finding: Finding, version: u32, cleared: &[Cleared]) -> FindingDoc {
+    let by = cleared
+        .iter()
+        .find(|c| c.version == version && c.code == finding.code && c.field == finding.field)
+        .map(|c| format!("{}, {}", c.by, c.at));
+    FindingDoc {
+        code: finding.code.to_owned(),
+        field: finding.field,
+        weight: finding.weight.name().to_owned(),
+        text: finding.text,
+        holds: finding.holds,
+        cleared: by,
+    }
+}
+
+fn parent_key(action: ActionId) -> String {
+    format!("parent/{action}")
+}
+
+impl Desk {
+    /// All findings of a payload of this action, heaviest first, with what was cleared for its version.
+    pub(super) async fn findings_of(
+        &self,
+        detail: &Detail,
+        payload: &Payload,
+        version: u32,
+    ) -> Result<Vec<FindingDoc>, Failure> {
+        let Some(email) = payload.email() else { return Ok(Vec::new()) };
+        let row = &detail.record.row;
+        let known = self.known(detail).await?;
+        let mut all = risk::findings(&email, detail.conversation.as_ref(), &known);
+        if let Some(checked) = self.checked(detail.record.id()).await? {
+            all.extend(checked.findings(&email, &known.own_domains));
+        }
+        let settled = match row.standing.state {
+            State::Prepared | State::NeedsReview => false,
+            State::Approved
+            | State::InProgress
+            | State::Accepted
+            | State::Unknown
+            | State::Refused
+            | State::GaveUp
+            | State::Rejected
+            | State::Superseded
+            | State::ClosedUnknown => true,
+        };
+        if !settled {
+            let related = self.unrelated_by_revision(detail).await?;
+            all.extend(related_findings(&related, self.now()));
+        }
+        all.sort_by_key(|f| std::cmp::Reverse(f.weight));
+        Ok(all.into_iter().map(|f| doc(f, version, &detail.cleared)).collect())
+    }
+
+    /// Related actions, without those of the same request and step: a revision follows them on purpose and shows them.
+    async fn unrelated_by_revision(&self, detail: &Detail) -> Result<Vec<Related>, Failure> {
+        let record = &detail.record;
+        let mut related = self.ledger().related(record.id()).await?;
+        if let Some(request) = &record.row.request_id {
+            let chain = self.ledger().actions_of_request(&record.row.source, request, Some(&record.row.step)).await?;
+            related.retain(|r| !chain.iter().any(|c| c.id() == r.action));
+        }
+        Ok(related)
+    }
+
+    async fn known(&self, detail: &Detail) -> Result<risk::Known, Failure> {
+        let mut known = self.known_in(&detail.record.row.environment).await?;
+        if known.draft_attachments.is_empty() {
+            let first = detail.payloads.iter().find(|p| p.version == 1).and_then(|p| p.payload.as_ref());
+            known.draft_attachments =
+                first.map(|p| p.attachments().iter().map(|a| a.sha256.clone()).collect()).unwrap_or_default();
+        }
+        Ok(known)
+    }
+
+    /// What our own ledger knows about people and domains of an environment.
+    pub(super) async fn known_in(&self, environment: &str) -> Result<risk::Known, Failure> {
+        let mut known = self.ledger().known_people(environment).await?;
+        for destination in self.ledger().destinations(Some(environment)).await? {
+            known.own_domains.extend(own_domains(&destination.config["file"]));
+        }
+        known.own_domains.sort();
+        known.own_domains.dedup();
+        Ok(known)
+    }
+
+    pub(super) async fn checked(&self, action: ActionId) -> Result<Option<Checked>, Failure> {
+        let stored = self.ledger().setting(&parent_key(action)).await?;
+        Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Fetches the customer's message from the destination's mailbox, once, and keeps what it showed. Says whether the
+    /// findings may have changed.
+    ///
+    /// # Errors
+    /// The ledger's only: a mailbox that cannot be asked leaves the message unchecked.
+    pub async fn check_parent(&self, id: ActionId) -> Result<bool, Failure> {
+        let detail = self.ledger().detail(id).await?;
+        let Some(conversation) = detail.conversation.as_ref().filter(|c| c.message_id.is_some()) else {
+            return Ok(false);
+        };
+        if self.checked(id).await?.is_some_and(|c| c.result == "matches") {
+            return Ok(false);
+        }
+        let Some(parent) = self.ask_parent(&detail.record.row.destination, conversation).await else {
+            return Ok(false);
+        };
+        let Some(checked) = Checked::of(&parent) else { return Ok(false) };
+        if self.checked(id).await?.as_ref() == Some(&checked) {
+            return Ok(false);
+        }
+        let text = serde_json::to_string(&checked).map_err(|e| Failure::internal(e.to_string()))?;
+        self.ledger().set_setting(&parent_key(id), &text, "worker", self.now()).await?;
+        Ok(true)
+    }
+
+    async fn ask_parent(&self, destination: &str, conversation: &Conversation) -> Option<Parent> {
+        let (connector, login) = self.reach(destination).await.ok()?;
+        Some(connector.parent(conversation, &login).await)
+    }
+}
+
+/// Domains of a destination's senders.
+fn own_domains(config: &serde_json::Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let tables = config.as_object().into_iter().flat_map(|o| o.values());
+    for from in tables.filter_map(|t| t.get("from")) {
+        let texts: Vec<&str> = match from {
+            serde_json::Value::Array(all) => all.iter().filter_map(|v| v.as_str()).collect(),
+            other => other.as_str().into_iter().collect(),
+        };
+        found.extend(texts.iter().filter_map(|t| {
+            let address = t.rsplit_once('<').map_or(*t, |(_, a)| a).trim_end_matches('>').trim();
+            address.rsplit_once('@').map(|(_, domain)| domain.to_lowercase())
+        }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use countersign_domain::Timestamp;
+
+    fn related(state: State, same_thread: bool, days_ago: u64) -> Related {
+        let now = now();
+        Related {
+            action: ActionId(7),
+            state,
+            same_thread,
+            same_request: false,
+            recipient: None,
+            changed_at: now.minus(Duration::from_secs(days_ago * 86_400)),
+        }
+    }
+    fn now() -> Timestamp {
+        Timestamp::from_millis(1_793_610_900_000)
+    }
+
+    #[test]
+    fn r17_a_second_reply_to_a_thread_or_person_holds_the_approval_and_names_the_other() {
+        for state in [State::Accepted, State::Unknown, State::Approved, State::InProgress] {
+            let found = related_findings(&[related(state, true, 40)], now());
+            assert!(found[0].holds && found[0].text.contains("A-7"), "{state}");
+        }
+        for state in [State::Prepared, State::Rejected, State::Refused, State::GaveUp, State::Superseded] {
+            assert!(related_findings(&[related(state, true, 0)], now()).is_empty(), "{state}: nothing was sent");
+        }
+        assert!(related_findings(&[related(State::Accepted, false, 15)], now()).is_empty(), "long ago, another thread");
+        let together = Related { same_request: true, ..related(State::Approved, true, 0) };
+        assert!(!related_findings(&[together], now())[0].holds, "proposed together, read together");
+    }
+
+    #[test]
+    fn r17_our_own_domains_come_from_the_senders() {
+        let config =
+            serde_json::json!({ "name": "m", "mailbox": { "from": ["Shop <Support@Shop.example>", "b@x.example"] } });
+        assert_eq!(own_domains(&config), ["shop.example", "x.example"]);
+    }
+}

@@ -1,0 +1,402 @@
+//! What a person sets up: destinations, sources, sending.
+
+use super::Desk;
+use crate::failure::{Code, Failure};
+use crate::home::LIVE;
+use crate::intake::http::SECRET_PREFIX;
+use crate::intake::token_hash;
+use crate::keychain::{LoginSecret, SANDBOX, random};
+use crate::settings::present;
+use crate::view::{ContractDoc, DestinationRow, DestinationTest, MailboxForm, Overview, ProbeStep, SourceRow};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use countersign_connectors::{Learned, Login, Probe, ProbeStatus, SetupCode, SetupError, connect, parse};
+use countersign_domain::payload::EFFECTS;
+use countersign_ledger::{DestinationRecord, SourceRecord};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// What `source add` prints, once.
+#[derive(Clone, Serialize)]
+pub struct NewSource {
+    pub name: String,
+    pub token: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_secret: Option<String>,
+}
+
+impl std::fmt::Debug for NewSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NewSource({}, …)", self.name)
+    }
+}
+
+/// Turns a connector's progress into the window's steps, with how long each took.
+struct Steps<'p> {
+    begun: Mutex<Option<Instant>>,
+    done: Mutex<Vec<ProbeStep>>,
+    tell: &'p (dyn Fn(&ProbeStep) + Send + Sync),
+}
+
+impl<'p> Steps<'p> {
+    fn new(tell: &'p (dyn Fn(&ProbeStep) + Send + Sync)) -> Steps<'p> {
+        Steps { begun: Mutex::default(), done: Mutex::default(), tell }
+    }
+
+    fn step(&self, probe: Probe) {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = match probe.status {
+            ProbeStatus::Started => {
+                *begun = Some(Instant::now());
+                "running"
+            }
+            ProbeStatus::Done => "done",
+            ProbeStatus::Failed => "stopped",
+        };
+        let took = begun.filter(|_| state != "running").map(|at| at.elapsed().as_millis());
+        let step = ProbeStep {
+            step: probe.step.to_owned(),
+            state: state.to_owned(),
+            text: probe.text,
+            took_ms: took.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX)),
+        };
+        (self.tell)(&step);
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.retain(|s| s.step != step.step);
+        done.push(step);
+    }
+
+    fn finish(self) -> Vec<ProbeStep> {
+        self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn setup_failure(e: &SetupError) -> Failure {
+    let code = match e.code {
+        SetupCode::Login => Code::NotPermitted,
+        SetupCode::NotPossible => Code::BadInput,
+        SetupCode::Unreachable | SetupCode::Tls | SetupCode::Protocol | SetupCode::Timeout => Code::Refused,
+    };
+    Failure::new(code, e.text.clone()).at(e.step)
+}
+
+/// The form as a destination file.
+fn form_as_file(form: &MailboxForm) -> Result<String, Failure> {
+    let text = |s: &str| toml::Value::String(s.trim().to_owned());
+    let mut mailbox = toml::Table::new();
+    let from = form.from.split('\n').map(str::trim).filter(|f| !f.is_empty());
+    mailbox.insert("from".into(), from.map(text).collect::<Vec<_>>().into());
+    mailbox.insert("smtp".into(), text(&form.smtp));
+    mailbox.insert("username".into(), text(&form.username));
+    for (key, value) in [("imap", &form.imap), ("ca_file", &form.ca_file)] {
+        if let Some(value) = value.as_deref().filter(|v| !v.trim().is_empty()) {
+            mailbox.insert(key.into(), text(value));
+        }
+    }
+    for (key, value) in [("sent_folder", &form.sent_folder), ("files_sent_itself", &form.files_sent_itself)] {
+        if !value.trim().is_empty() {
+            mailbox.insert(key.into(), text(value));
+        }
+    }
+    let mut file = toml::Table::new();
+    file.insert("name".into(), text(&form.name));
+    file.insert("kind".into(), text("mailbox"));
+    file.insert("environment".into(), text(&form.environment));
+    file.insert("undo_seconds".into(), toml::Value::Integer(form.undo_seconds.into()));
+    file.insert("mailbox".into(), mailbox.into());
+    toml::to_string(&file).map_err(|e| Failure::internal(e.to_string()))
+}
+
+impl Desk {
+    async fn present(&self, environment: &str, what: &str) -> Result<(), Failure> {
+        present(environment, self.presence_for(environment).await?.as_ref(), what)
+    }
+
+    /// Adds a destination from its file. `secret`: the password or token, which is never in the file.
+    ///
+    /// # Errors
+    /// Bad input with the key's path; conflict for a name that was used before and for an account that is already set up.
+    pub async fn add_destination(
+        &self,
+        toml_text: &str,
+        base_dir: &Path,
+        secret: &LoginSecret,
+    ) -> Result<DestinationRow, Failure> {
+        let (_, record) = self.core.destinations.describe(toml_text, base_dir)?;
+        self.environment_exists(&record.environment)?;
+        self.present(&record.environment, "adding a destination").await?;
+        self.store_destination(record, secret).await
+    }
+
+    pub(crate) async fn store_destination(
+        &self,
+        record: DestinationRecord,
+        secret: &LoginSecret,
+    ) -> Result<DestinationRow, Failure> {
+        if self.ledger().destination(&record.name).await?.is_some() {
+            return Err(Failure::from(countersign_ledger::LedgerError::from(
+                countersign_ledger::Conflict::NameTaken { name: record.name },
+            ))
+            .at("name"));
+        }
+        // The login first: a row without one could be approved for and never be sent to.
+        self.core.keychain.put_login(&record.name, secret).await?;
+        if let Err(e) = self.ledger().add_destination(&record, &self.core.owner, self.now()).await {
+            self.core.keychain.remove_login(&record.name).await?;
+            return Err(e.into());
+        }
+        Ok(self.destination_row(&record))
+    }
+
+    fn environment_exists(&self, environment: &str) -> Result<(), Failure> {
+        if environment == SANDBOX && !self.core.config.sandbox {
+            return Err(Failure::bad_input(
+                "environment",
+                "this home was made without the sandbox environment (`init --sandbox`)",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Its name is never used again; its login is forgotten.
+    pub async fn remove_destination(&self, name: &str) -> Result<(), Failure> {
+        let (record, _) = self.existing(name).await?;
+        self.present(&record.environment, "removing a destination").await?;
+        self.ledger().remove_destination(name, &self.core.owner, self.now()).await?;
+        self.core.keychain.remove_login(name).await
+    }
+
+    async fn existing(&self, name: &str) -> Result<(DestinationRecord, String), Failure> {
+        let found = self.ledger().destination(name).await?.filter(|d| d.removed_at.is_none());
+        let record = found.ok_or_else(|| Failure::not_found(format!("there is no destination {name}")).at("name"))?;
+        let label = record.account_label.clone();
+        Ok((record, label))
+    }
+
+    /// What it promises, per effect, in plain words.
+    pub async fn contract(&self, name: &str) -> Result<Vec<ContractDoc>, Failure> {
+        let (record, _) = self.existing(name).await?;
+        self.core.destinations.connect(&record)?;
+        Ok(self.destination_row(&record).contracts)
+    }
+
+    /// Connects and logs in, step by step; with `send_to` also sends one test message and learns whether the provider
+    /// files the Sent copy itself. A success takes a paused destination up again.
+    pub async fn test_destination(
+        &self,
+        name: &str,
+        send_to: Option<&str>,
+        tell: &(dyn Fn(&ProbeStep) + Send + Sync),
+    ) -> Result<DestinationTest, Failure> {
+        let (mut record, account) = self.existing(name).await?;
+        if send_to.is_some() {
+            self.present(&record.environment, "sending a test message").await?;
+        }
+        let (connector, login) = self.reach(name).await?;
+        let steps = Steps::new(tell);
+        let whoami = connector.check(&login, &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
+        let now = self.now();
+        if record.paused.is_some() {
+            self.ledger().resume_destination(name, now).await?;
+        }
+        let mut test = DestinationTest {
+            name: name.to_owned(),
+            account,
+            steps: Vec::new(),
+            sent_folder: whoami.sent_folder,
+            size_limit: whoami.size_limit,
+            sent: None,
+            files_sent_itself: None,
+        };
+        if let Some(to) = send_to {
+            let nonce = hex::encode(random::<16>()?);
+            let sent = connector
+                .test_send(&login, to, &nonce, now, &|p| steps.step(p))
+                .await
+                .map_err(|e| setup_failure(&e))?;
+            if let Some(files) = sent.files_sent_itself {
+                record.config["files_sent_itself"] = files.into();
+                self.ledger().update_destination(&record, &self.core.owner, now).await?;
+            }
+            test.sent = Some(sent.answer);
+            test.files_sent_itself = sent.files_sent_itself;
+        }
+        test.steps = steps.finish();
+        Ok(test)
+    }
+
+    /// Tries a mailbox as typed. Stores and sends nothing.
+    pub async fn probe_mailbox(
+        &self,
+        form: &MailboxForm,
+        tell: &(dyn Fn(&ProbeStep) + Send + Sync),
+    ) -> Result<Vec<ProbeStep>, Failure> {
+        let config = parse(&form_as_file(form)?)?;
+        let connector = connect(&config, &base_dir(form), &Learned::default())?;
+        let login = Login::new(form.username.trim(), form.password.clone());
+        let steps = Steps::new(tell);
+        // What went wrong is the last step; the window shows it there.
+        match connector.check(&login, &|p| steps.step(p)).await {
+            Ok(_) => Ok(steps.finish()),
+            Err(e) => {
+                steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text });
+                Ok(steps.finish())
+            }
+        }
+    }
+
+    pub async fn add_mailbox(&self, form: &MailboxForm) -> Result<DestinationRow, Failure> {
+        if form.password.is_empty() {
+            return Err(Failure::bad_input("password", "is missing"));
+        }
+        let secret = LoginSecret::new(form.password.clone());
+        self.add_destination(&form_as_file(form)?, &base_dir(form), &secret).await
+    }
+
+    /// Allows a source. Its token is in the answer and nowhere else.
+    pub async fn add_source(
+        &self,
+        name: &str,
+        environment: &str,
+        effects: &[String],
+        destinations: &[String],
+        signed: bool,
+    ) -> Result<NewSource, Failure> {
+        let label = |field: &str, text: &str| {
+            let shape = (1..=64).contains(&text.len())
+                && text
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_' || b == b'.');
+            if shape {
+                Ok(())
+            } else {
+                Err(Failure::bad_input(field, "1 to 64 of a-z, 0-9, `-`, `_` and `.` are expected"))
+            }
+        };
+        label("name", name)?;
+        label("environment", environment)?;
+        self.environment_exists(environment)?;
+        if effects.is_empty() || destinations.is_empty() {
+            let field = if effects.is_empty() { "effects" } else { "destinations" };
+            return Err(Failure::bad_input(field, "at least one is needed"));
+        }
+        for effect in effects {
+            if !EFFECTS.contains(&effect.as_str()) {
+                let known = EFFECTS.join(", ");
+                return Err(Failure::bad_input("effects", format!("`{effect}` is not an effect; they are: {known}")));
+            }
+        }
+        for destination in destinations {
+            let found = self.ledger().destination(destination).await?.filter(|d| d.removed_at.is_none());
+            if found.is_none_or(|d| d.environment != environment) {
+                let why = format!("there is no destination {destination} in {environment}");
+                return Err(Failure::bad_input("destinations", why));
+            }
+        }
+        self.present(environment, "adding a source").await?;
+        if self.ledger().source(name).await?.is_some() {
+            return Err(Failure::from(countersign_ledger::LedgerError::from(
+                countersign_ledger::Conflict::NameTaken { name: name.to_owned() },
+            ))
+            .at("name"));
+        }
+        let token = format!("cs_{}", URL_SAFE_NO_PAD.encode(random::<32>()?));
+        let signing_secret = match signed {
+            true => Some(format!("{SECRET_PREFIX}{}", STANDARD.encode(random::<32>()?))),
+            false => None,
+        };
+        if let Some(secret) = &signing_secret {
+            self.core.keychain.put_source_secret(name, &LoginSecret::new(secret.clone())).await?;
+        }
+        let record = SourceRecord {
+            name: name.to_owned(),
+            environment: environment.to_owned(),
+            effects: effects.to_vec(),
+            destinations: destinations.to_vec(),
+            token_hash: token_hash(&token),
+            signed,
+            created_at: self.now(),
+            revoked_at: None,
+        };
+        self.ledger().add_source(&record, &self.core.owner, self.now()).await?;
+        Ok(NewSource { name: name.to_owned(), token, signing_secret })
+    }
+
+    pub async fn sources(&self) -> Result<Vec<SourceRow>, Failure> {
+        let all = self.ledger().sources().await?;
+        Ok(all
+            .into_iter()
+            .map(|s| SourceRow {
+                name: s.name,
+                environment: s.environment,
+                effects: s.effects,
+                destinations: s.destinations,
+                signed: s.signed,
+                created_at: s.created_at.to_string(),
+                revoked_at: s.revoked_at.map(|t| t.to_string()),
+            })
+            .collect())
+    }
+
+    /// Its token stops working at once. Needs nobody's presence: it only takes rights away.
+    pub async fn revoke_source(&self, name: &str) -> Result<(), Failure> {
+        if self.ledger().source(name).await?.is_none() {
+            return Err(Failure::not_found(format!("there is no source {name}")).at("name"));
+        }
+        self.ledger().revoke_source(name, &self.core.owner, self.now()).await?;
+        self.core.keychain.remove_source_secret(name).await
+    }
+
+    /// The switch of the environment that is shown.
+    pub async fn sending(&self, on: bool) -> Result<Overview, Failure> {
+        let environment = self.environment().await?;
+        self.set_sending(&environment, on).await?;
+        self.overview().await
+    }
+
+    /// The switch of an environment. On needs presence in live; off is also the kill switch.
+    pub async fn set_sending(&self, environment: &str, on: bool) -> Result<(), Failure> {
+        self.environment_exists(environment)?;
+        let presence = if on { self.presence_for(environment).await? } else { None };
+        self.core.settings.set_sending(environment, on, &self.core.owner, presence.as_ref(), self.now()).await
+    }
+
+    /// Whether actions of live go out.
+    pub async fn sends_live(&self) -> Result<bool, Failure> {
+        self.core.settings.sending(LIVE).await
+    }
+}
+
+/// What a relative `ca_file` of the form is relative to.
+fn base_dir(form: &MailboxForm) -> PathBuf {
+    let file = form.ca_file.as_deref().map(Path::new).filter(|p| p.is_absolute());
+    file.and_then(Path::parent).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r34_the_form_makes_the_same_file_a_person_would_write() {
+        let form = MailboxForm {
+            name: "support-mailbox".into(),
+            environment: "live".into(),
+            from: "Shop Support <support@shop.example>".into(),
+            smtp: "smtps://smtp.shop.example:465".into(),
+            imap: Some("imaps://imap.shop.example:993".into()),
+            username: "support@shop.example".into(),
+            password: "secret".into(),
+            undo_seconds: 10,
+            sent_folder: "auto".into(),
+            files_sent_itself: "auto".into(),
+            ca_file: None,
+        };
+        let text = form_as_file(&form).unwrap();
+        assert!(!text.contains("secret"), "the password is never in it");
+        let config = parse(&text).unwrap();
+        assert_eq!((config.name.as_str(), config.kind), ("support-mailbox", "mailbox"));
+    }
+}

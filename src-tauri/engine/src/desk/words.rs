@@ -1,0 +1,366 @@
+//! Words of the desk (design sections 13 to 15): offers, what comes next, a contract in three answers, journal lines.
+
+use crate::view::{ContractDoc, NextDoc, OfferDoc};
+use countersign_domain::contract::Family;
+use countersign_domain::policy::{next_look, person_may_repeat};
+use countersign_domain::{Contract, State, Timestamp};
+use countersign_ledger::{ActionRecord, Filing, Waits};
+use std::time::Duration;
+
+/// What the sentences about one action need beside its row.
+pub(super) struct Scene<'a> {
+    pub(super) record: &'a ActionRecord,
+    pub(super) contract: Option<&'a Contract>,
+    pub(super) answer_timeout: Duration,
+    /// The action it waits for.
+    pub(super) after: Option<&'a ActionRecord>,
+    pub(super) filing: Option<&'a Filing>,
+    /// A worker holds an attempt that is still open.
+    pub(super) attempt_open: bool,
+    pub(super) now: Timestamp,
+}
+
+/// From when a person may say "it did not happen": no answer can come any more, and a look-up would have shown it.
+pub(super) fn verdict_from(
+    record: &ActionRecord,
+    contract: Option<&Contract>,
+    answer_timeout: Duration,
+) -> Option<Timestamp> {
+    let delay = contract.map_or(Duration::ZERO, Contract::lookup_delay);
+    record.last_crossed.map(|crossed| crossed.plus(answer_timeout.max(delay)))
+}
+
+fn offer(what: &str, suggested: bool, text: impl Into<String>) -> OfferDoc {
+    OfferDoc { what: what.to_owned(), offered: true, suggested, text: text.into() }
+}
+
+fn barred(what: &str, text: impl Into<String>) -> OfferDoc {
+    OfferDoc { what: what.to_owned(), offered: false, suggested: false, text: text.into() }
+}
+
+const FROZEN_WIRE: &str = "Same bytes, same key. A change is a new action.";
+
+/// What may be done now, in a fixed order, and why the rest may not.
+pub(super) fn offers(s: &Scene<'_>) -> Vec<OfferDoc> {
+    let standing = s.record.standing();
+    let to = &s.record.row.destination;
+    match standing.state {
+        State::Prepared => vec![
+            offer("approve", true, "Signs exactly this. It is held for a moment, then handed over once."),
+            if standing.crossed_once {
+                barred("edit", FROZEN_WIRE)
+            } else {
+                offer("edit", false, "The next version; it needs an approval of its own.")
+            },
+            offer("reject", false, "Nothing will be sent. You can still revise it as a new action."),
+        ],
+        State::NeedsReview if standing.crossed_once => vec![
+            if standing.revised {
+                barred("approve", follows(s))
+            } else {
+                offer("approve", true, format!("Approve again, unchanged. {FROZEN_WIRE}"))
+            },
+            offer("reject", false, "Nothing more will be sent."),
+        ],
+        State::NeedsReview => vec![
+            offer("confirm", true, "Clear it up; then it can be read and approved."),
+            barred("approve", "Something has to be cleared up before this can be approved."),
+            offer("reject", false, "Nothing will be sent. You can still revise it as a new action."),
+        ],
+        State::Approved => {
+            let mut all = vec![if standing.crossed_once {
+                offer(
+                    "undo",
+                    false,
+                    "Put it back. It was handed over once, so only the same message can be approved again.",
+                )
+            } else {
+                offer("undo", s.record.row.waits == Waits::UndoWindow, "Puts it back in Awaiting. Nothing has left.")
+            }];
+            if s.record.row.waits == Waits::UndoWindow && s.record.row.not_before > s.now {
+                all.push(offer("send_now", false, "Ends the hold now."));
+            }
+            if let Some(after) = s.after {
+                all.push(match after.state() {
+                    State::Accepted => barred("release", "The action it waits for was accepted."),
+                    state if ended_without(state) => {
+                        offer("release", true, format!("{} ended as {state}. Let this one go without it.", after.id()))
+                    }
+                    _ => barred("release", format!("{} has not ended yet.", after.id())),
+                });
+            }
+            all
+        }
+        State::InProgress => vec![barred("undo", format!("It is being handed to {to}. It can’t be called back."))],
+        State::Unknown => unknown_offers(s),
+        State::ClosedUnknown => {
+            vec![ask(s, false), revise(s, "We keep asking about the first one; it never goes again.")]
+        }
+        State::Refused => {
+            let frees = s.contract.is_some_and(|c| c.refusal_frees_key);
+            vec![
+                match () {
+                    () if standing.revised => barred("approve", follows(s)),
+                    () if frees => offer("approve", true, format!("Approve again, unchanged. {FROZEN_WIRE}")),
+                    () => barred("approve", format!("{to} does not say that a refusal frees the key.")),
+                },
+                revise(s, "Other words, other recipients: a new action with its own approval."),
+            ]
+        }
+        State::GaveUp => vec![
+            if standing.revised {
+                barred("approve", follows(s))
+            } else {
+                offer("approve", true, format!("Approve again, unchanged. {FROZEN_WIRE}"))
+            },
+            revise(s, "A new action with its own approval."),
+        ],
+        State::Accepted => {
+            let mut all = vec![revise(
+                s,
+                "This sends a second message. It does not change the first, which can’t be called back.",
+            )];
+            if let Some(filing) = s.filing.filter(|f| f.state == "failed" || f.state == "waiting") {
+                all.push(offer(
+                    "file_copy",
+                    filing.state == "failed",
+                    "Files the copy in Sent from the same bytes. The message itself was accepted and is not touched.",
+                ));
+            }
+            all
+        }
+        State::Rejected | State::Superseded => vec![revise(s, "A new action with its own approval.")],
+    }
+}
+
+fn ended_without(state: State) -> bool {
+    match state {
+        State::Refused | State::GaveUp | State::Rejected | State::Superseded | State::ClosedUnknown => true,
+        State::Prepared
+        | State::NeedsReview
+        | State::Approved
+        | State::InProgress
+        | State::Accepted
+        | State::Unknown => false,
+    }
+}
+
+fn follows(s: &Scene<'_>) -> String {
+    match s.record.revised_by {
+        Some(id) => format!("{id} follows it, so this one never goes again."),
+        None => "A later revision follows it, so this one never goes again.".to_owned(),
+    }
+}
+
+fn ask(s: &Scene<'_>, suggested: bool) -> OfferDoc {
+    if s.contract.is_some_and(Contract::can_look) {
+        let next = s.record.row.next_look.map_or(String::new(), |at| format!(" Next by itself at {at}."));
+        offer("ask", suggested, format!("Looks again now; reads only.{next}"))
+    } else {
+        barred("ask", "This destination can’t be asked.")
+    }
+}
+
+fn revise(s: &Scene<'_>, text: &str) -> OfferDoc {
+    if s.record.standing().revised { barred("revise", follows(s)) } else { offer("revise", false, text) }
+}
+
+fn unknown_offers(s: &Scene<'_>) -> Vec<OfferDoc> {
+    let standing = s.record.standing();
+    let to = &s.record.row.destination;
+    let who = if s.record.row.who.is_empty() { "the recipient" } else { &s.record.row.who };
+    let can_look = s.contract.is_some_and(Contract::can_look);
+    let repeats = s.contract.is_some_and(Contract::recognises_repeat);
+    let until = s.contract.and_then(Contract::retention).zip(s.record.first_crossed).map(|(d, at)| at.plus(d));
+    let may_repeat = match (s.contract, s.record.first_crossed) {
+        (Some(contract), Some(first)) => person_may_repeat(contract, first, s.now),
+        _ => false,
+    };
+    let finish = match until {
+        _ if standing.revised => barred("finish", follows(s)),
+        Some(_) if repeats && standing.attempts >= standing.allowed => {
+            barred("finish", format!("Not offered any more. We tried {} times.", standing.attempts))
+        }
+        Some(until) if repeats && may_repeat => offer(
+            "finish",
+            true,
+            format!(
+                "{to} answers a repeat with the first result until {until}. If the first one got through you get its receipt."
+            ),
+        ),
+        Some(until) if repeats => barred("finish", format!("Not offered any more. {to} kept the key until {until}.")),
+        _ => barred("finish", format!("{to} can’t recognise a repeat, so {who} could get it twice.")),
+    };
+    let verdict_at = verdict_from(s.record, s.contract, s.answer_timeout);
+    let did_not = match verdict_at {
+        _ if s.attempt_open => barred("did_not_happen", "An attempt is still open; its answer may still come."),
+        Some(at) if at > s.now => {
+            barred("did_not_happen", format!("Not before {at}: until then its answer may still come."))
+        }
+        _ if standing.revised => {
+            offer("did_not_happen", false, "You sign this. A revision follows it, so it ends as Superseded.")
+        }
+        _ if repeats => {
+            offer("did_not_happen", false, "You sign this. The same message goes again under the same key.")
+        }
+        _ => offer(
+            "did_not_happen",
+            false,
+            format!(
+                "You sign this. The same message goes again under the same key. {who} may get it twice if you are wrong."
+            ),
+        ),
+    };
+    vec![
+        ask(s, can_look && !(repeats && may_repeat)),
+        finish,
+        offer(
+            "happened",
+            !can_look && !repeats,
+            "The outcome becomes “Accepted, on your word”, with what you add here.",
+        ),
+        did_not,
+        revise(s, "They may get two messages: this one, and the one we don’t know about, which never goes again."),
+        offer("leave", false, "Stops asking. History keeps showing it as unknown."),
+    ]
+}
+
+/// What comes next by itself.
+pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
+    let row = &s.record.row;
+    let doc = |what: &str, at: Option<Timestamp>, text: String| {
+        Some(NextDoc { what: what.to_owned(), at: at.map(|t| t.to_string()), text })
+    };
+    match row.standing.state {
+        State::Approved if row.waits == Waits::UndoWindow && row.not_before > s.now => {
+            doc("undo_ends", Some(row.not_before), "Nothing has left yet. Undo puts it back.".into())
+        }
+        State::Approved if s.after.is_some_and(|a| a.state() != State::Accepted) => {
+            let after = s.after.map(|a| a.id().to_string()).unwrap_or_default();
+            doc("waits_for", None, format!("Leaves once {after} was accepted."))
+        }
+        State::Approved if !sending => {
+            doc("waits_for", None, "Sending is off for this workspace. Nothing leaves until you switch it on.".into())
+        }
+        State::Approved if row.not_before > s.now => {
+            let text = format!("Try {} by itself. Nothing has left yet.", row.standing.attempts + 1);
+            doc("attempt", Some(row.not_before), text)
+        }
+        State::Approved => {
+            doc("attempt", Some(s.now), format!("Waiting for {}. Nothing has left yet.", row.destination))
+        }
+        State::Unknown | State::ClosedUnknown => match row.next_look {
+            Some(at) => doc("look", Some(at), asked(row.looks)),
+            None => match (row.standing.state, row.unknown_since) {
+                (State::Unknown, Some(since)) if row.looks == 0 && s.contract.is_some_and(Contract::can_look) => {
+                    doc("look", next_look(since, 0), asked(0))
+                }
+                _ => doc("person", None, "It stays unknown until you settle it.".into()),
+            },
+        },
+        State::Accepted => match s.filing {
+            Some(filing) if filing.state == "waiting" => {
+                doc("filing", filing.next_at, "The copy in Sent is looked for, and filed if it is not there.".into())
+            }
+            _ => None,
+        },
+        State::Prepared
+        | State::NeedsReview
+        | State::InProgress
+        | State::Refused
+        | State::GaveUp
+        | State::Rejected
+        | State::Superseded => None,
+    }
+}
+
+fn asked(looks: u32) -> String {
+    match looks {
+        0 => "Not asked yet.".to_owned(),
+        1 => "Asked once.".to_owned(),
+        n => format!("Asked {n} times."),
+    }
+}
+
+/// The three questions about a destination (section 15).
+pub(crate) fn contract_in_words(destination: &str, kind: &str, effect: &str, contract: &Contract) -> ContractDoc {
+    let hours = |h: u32| if h % 24 == 0 && h > 24 { format!("{} days", h / 24) } else { format!("{h} hours") };
+    let after = match contract.lookup_delay_seconds {
+        0 => "Not finding it is proof.".to_owned(),
+        s if s < 120 => format!("Not finding it after {s} seconds is proof."),
+        s => format!("Not finding it after {} minutes is proof.", s.div_ceil(60)),
+    };
+    let absence = if contract.absence_conclusive { after } else { "Not finding it proves nothing.".to_owned() };
+    let if_answer_lost = match () {
+        () if contract.recognises_repeat() => {
+            "We finish under the same key. If the first one got through we get its receipt, if not this is the first."
+        }
+        () if contract.can_look() && contract.absence_conclusive => {
+            "We look it up. If it certainly isn’t there it goes again under the same approval and key."
+        }
+        () if contract.can_look() => "We look it up, then you decide. Nothing is sent again by itself.",
+        () => "We mark it Unknown. Nothing is sent again, and only you can settle it.",
+    };
+    let recognises_repeat = match (contract.family, contract.retention_hours) {
+        (Family::LookUpOnly | Family::None, _) | (_, None) => {
+            "No. A second one would be a second message, so we never send one by ourselves.".to_owned()
+        }
+        (Family::Replay | Family::Resume, Some(h)) => {
+            format!("For {}. {}", hours(h), contract.on_changed_content)
+        }
+        (Family::Refuse | Family::ConditionalCreate | Family::OneShot, Some(h)) => {
+            format!("A second one fails, by its reference, for {}. {}", hours(h), contract.on_changed_content)
+        }
+    };
+    let can_be_looked_up = if contract.can_look() {
+        format!("{}{} {absence}", contract.lookup, if contract.lookup.ends_with('.') { "" } else { "." })
+    } else {
+        format!("No. {absence}")
+    };
+    let certainty = match () {
+        () if contract.recognises_repeat() || (contract.can_look() && contract.absence_conclusive) => 3,
+        () if contract.can_look() => 2,
+        () => 1,
+    };
+    ContractDoc {
+        destination: destination.to_owned(),
+        kind: kind.to_owned(),
+        effect: effect.to_owned(),
+        if_answer_lost: if_answer_lost.to_owned(),
+        recognises_repeat,
+        can_be_looked_up,
+        certainty,
+        sources: contract.sources.clone(),
+    }
+}
+
+/// One journal line for people. `kind` is the fact's name.
+pub(super) fn journal_line(kind: &str) -> &'static str {
+    match kind {
+        "proposed" | "created" | "received" => "Proposed",
+        "redrafted" => "A new version of the draft",
+        "approved" => "Approved",
+        "rejected" => "Declined",
+        "undone" => "Put back",
+        "expired" => "The approval grew too old",
+        "account_changed" => "The destination’s account changed",
+        "released" => "Let go without the one it waited for",
+        "claimed" => "Taken up by the worker",
+        "crossed" => "About to be handed over",
+        "situation_changed" => "The situation changed; nothing was sent",
+        "accepted" => "Accepted",
+        "not_sent" => "Certainly not sent",
+        "refused" => "Refused",
+        "unclear" => "No clear answer",
+        "stale" => "The worker that held it was gone",
+        "repeated" => "Handed over again under the same key",
+        "found" => "Proof of acceptance found",
+        "absent" => "Certainly not there",
+        "said_happened" => "A person: it happened",
+        "said_did_not_happen" => "A person: it did not happen",
+        "left" => "Left unknown",
+        "completed" => "Cleared up",
+        "revised" => "Revised as a new action",
+        _ => "Recorded",
+    }
+}

@@ -1,0 +1,176 @@
+//! What a source does: propose, and ask about its own actions. There is no approve in this file (R09, R10).
+//!
+//! Every door (loopback HTTP, command line, later MCP and folders) ends here, so one proposal makes one action whichever way
+//! it came.
+
+pub mod http;
+
+use crate::clock::Clock;
+use crate::core::Core;
+use crate::desk::{contract_in_words, key_doc, source_action};
+use crate::destinations::Destinations;
+use crate::failure::{Code, Failure};
+use crate::keychain::Keychain;
+use crate::view::{ContractDoc, ProposalActionAnswer, ProposalAnswer, SourceAction};
+use countersign_domain::canonical::sha256;
+use countersign_domain::{ActionId, LedgerSecret, PersonId, Proposal, Timestamp};
+use countersign_ledger::{ActionRecord, Ledger, ReceivedAction, SourceRecord};
+
+/// The functions of a source. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    ledger: Ledger,
+    keychain: Keychain,
+    destinations: Destinations,
+    clock: Clock,
+    owner: PersonId,
+    secret: LedgerSecret,
+}
+
+/// A source that was recognised and not revoked.
+#[derive(Clone, Debug)]
+pub struct Permitted(SourceRecord);
+
+impl Permitted {
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl Intake {
+    /// # Errors
+    /// `locked` where the ledger secret needs the passphrase: without it no action could get its key.
+    pub async fn open(core: &Core) -> Result<Intake, Failure> {
+        Ok(Intake {
+            ledger: core.ledger.clone(),
+            keychain: core.keychain.clone(),
+            destinations: core.destinations.clone(),
+            clock: core.clock.clone(),
+            owner: core.owner.clone(),
+            secret: core.ledger_secret().await?,
+        })
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The source that holds this token. The ledger knows tokens by their digest only.
+    pub async fn by_token(&self, token: &str) -> Result<Option<Permitted>, Failure> {
+        Ok(self.ledger.source_by_token_hash(&token_hash(token)).await?.map(Permitted))
+    }
+
+    /// The source named by a person at the command line, who needs no token.
+    ///
+    /// # Errors
+    /// Not found; not permitted once revoked.
+    pub async fn by_name(&self, name: &str) -> Result<Permitted, Failure> {
+        let unknown = || Failure::not_found(format!("there is no source {name}")).at("source");
+        let source = self.ledger.source(name).await?.ok_or_else(unknown)?;
+        if source.revoked_at.is_some() {
+            return Err(Failure::not_permitted(format!("the source {name} was revoked")).at("source"));
+        }
+        Ok(Permitted(source))
+    }
+
+    /// The source whose signing secret `holds` accepts.
+    async fn by_signature(&self, holds: impl Fn(&str) -> bool) -> Result<Option<Permitted>, Failure> {
+        for source in self.ledger.sources().await? {
+            if !source.signed || source.revoked_at.is_some() {
+                continue;
+            }
+            if let Some(secret) = self.keychain.source_secret(&source.name).await?
+                && holds(secret.expose())
+            {
+                return Ok(Some(Permitted(source)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a proposal in, whole or not at all.
+    ///
+    /// # Errors
+    /// Bad input with the field's path; then nothing was stored. A conflict or a lack of permission is an answer, not an
+    /// error: the delivery is recorded and shown to the owner.
+    pub async fn propose(&self, source: &Permitted, document: &[u8]) -> Result<ProposalAnswer, Failure> {
+        let proposal = Proposal::parse(document)?;
+        let received =
+            self.ledger.receive(&proposal, &source.0, &self.secret, &self.owner, self.clock.now()).await?;
+        Ok(ProposalAnswer {
+            delivery: received.delivery.to_string(),
+            actions: received.actions.iter().map(answer).collect(),
+        })
+    }
+
+    /// One of the source's own actions, by number or idempotency key.
+    pub async fn get(&self, source: &Permitted, id_or_key: &str) -> Result<Option<SourceAction>, Failure> {
+        let found = if let Ok(id) = id_or_key.parse::<ActionId>() {
+            self.ledger.action(id).await?
+        } else if let Ok(key) = id_or_key.parse() {
+            self.ledger.action_by_key(&key).await?
+        } else {
+            None
+        };
+        match found.filter(|record| record.row.source == source.0.name) {
+            Some(record) => Ok(Some(self.tell(&record).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The source's own actions of a request: every step and revision, or one step.
+    pub async fn find(
+        &self,
+        source: &Permitted,
+        request_id: &str,
+        step: Option<&str>,
+    ) -> Result<Vec<SourceAction>, Failure> {
+        let mut all = Vec::new();
+        for record in self.ledger.actions_of_request(&source.0.name, request_id, step).await? {
+            all.push(self.tell(&record).await?);
+        }
+        Ok(all)
+    }
+
+    /// Where the source may propose to, with each contract in plain words.
+    pub async fn list_destinations(&self, source: &Permitted) -> Result<Vec<ContractDoc>, Failure> {
+        let mut all = Vec::new();
+        for name in &source.0.destinations {
+            let (record, connector) = match self.destinations.connector(name).await {
+                Ok(found) => found,
+                Err(e) if e.code == Code::NotFound => continue,
+                Err(e) => return Err(e),
+            };
+            for effect in &source.0.effects {
+                if let Some(contract) = connector.contract(effect) {
+                    all.push(contract_in_words(name, &record.kind, effect, contract));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    async fn tell(&self, record: &ActionRecord) -> Result<SourceAction, Failure> {
+        let filing = self.ledger.filing(record.id()).await?;
+        Ok(source_action(record, filing.as_ref(), 0, self.clock.now()))
+    }
+}
+
+/// How a token is stored and looked up: 64 hex digits of its SHA-256.
+pub(crate) fn token_hash(token: &str) -> String {
+    hex::encode(sha256(token.as_bytes()))
+}
+
+fn answer(one: &ReceivedAction) -> ProposalActionAnswer {
+    ProposalActionAnswer {
+        step: one.step.clone(),
+        id: one.action.map(|id| id.to_string()),
+        key: one.key.as_ref().map(key_doc),
+        idempotency_key: one.idempotency_key.as_ref().map(|k| k.to_string()),
+        disposition: one.disposition.name().to_owned(),
+        state: one.state.map(|s| s.name().to_owned()),
+        payload_hash: one.payload_hash.map(|h| h.to_string()),
+        payload_version: one.payload_version,
+        reason: one.reason.clone(),
+    }
+}

@@ -25,6 +25,7 @@
 pub mod boot;
 pub mod conversation;
 pub mod error;
+pub mod letter;
 pub mod login;
 pub mod mailbox;
 pub mod mime;

@@ -3,6 +3,7 @@
 pub mod poised;
 pub mod reply;
 pub mod smtp;
+mod talk;
 pub mod tls;
 
 pub use poised::{Crossed, LateReader, Poised};

@@ -148,7 +148,7 @@ impl MailboxConfig {
 
     /// `countersign/account/v1` of kind, hosts, login and senders. Display names and limits are not part of it.
     pub fn account(&self) -> AccountFingerprint {
-        let mut senders: Vec<String> = self.from.iter().map(sender_key).collect();
+        let mut senders: Vec<String> = self.from.iter().map(Mailbox::ascii_email).collect();
         senders.sort();
         senders.dedup();
         AccountFingerprint(tagged_hash(
@@ -174,16 +174,8 @@ impl MailboxConfig {
     }
 
     pub fn may_send_as(&self, email: &str) -> bool {
-        let wanted = sender_key(&Mailbox { name: None, email: email.to_owned() });
-        self.from.iter().any(|m| sender_key(m) == wanted)
-    }
-}
-
-/// The local part as written, the domain in lower case.
-fn sender_key(m: &Mailbox) -> String {
-    match m.email.rsplit_once('@') {
-        Some((local, domain)) => format!("{local}@{}", domain.to_lowercase()),
-        None => m.email.clone(),
+        let wanted = Mailbox { name: None, email: email.to_owned() }.ascii_email();
+        self.from.iter().any(|m| m.ascii_email() == wanted)
     }
 }
 
@@ -197,30 +189,9 @@ fn senders(table: &Table) -> Result<Vec<Mailbox>, FieldError> {
     if list.is_empty() {
         return Err(FieldError::new("from", "needs at least one address"));
     }
-    list.iter()
-        .enumerate()
-        .map(|(i, v)| {
-            v.as_str()
-                .and_then(read_sender)
-                .ok_or_else(|| FieldError::new(format!("from[{i}]"), "must be `address` or `Name <address>`"))
-        })
-        .collect()
-}
-
-fn read_sender(text: &str) -> Option<Mailbox> {
-    let text = text.trim();
-    let (name, email) = match text.strip_suffix('>').and_then(|t| t.rsplit_once('<')) {
-        Some((name, email)) => (Some(name.trim().trim_matches('"').to_owned()), email),
-        None => (None, text),
-    };
-    let (local, domain) = email.rsplit_once('@')?;
-    let plain = |s: &str| {
-        !s.is_empty() && !s.chars().any(|c| c.is_control() || c.is_whitespace() || "<>()[],;:\\\"@".contains(c))
-    };
-    let labels = domain.split('.').all(|l| !l.is_empty());
-    let clean = name.as_deref().is_none_or(|n| !n.chars().any(char::is_control));
-    (plain(local) && plain(domain) && labels && clean && email.len() <= 254)
-        .then(|| Mailbox { name: name.filter(|n| !n.is_empty()), email: email.to_owned() })
+    let read = |v: &Value| v.as_str().ok_or_else(|| "must be a text".to_owned())?.parse::<Mailbox>().map_err(|e| e.0);
+    let named = |i: usize| move |why: String| FieldError::new(format!("from[{i}]"), why);
+    list.iter().enumerate().map(|(i, v)| read(v).map_err(named(i))).collect()
 }
 
 pub(crate) fn kind() -> Kind {

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::keychain::{Anchor, Keychain, Presence};
-use countersign_domain::{ActionId, PersonId};
+use countersign_domain::{ActionId, PersonId, Timestamp};
 use countersign_ledger::{Head, Ledger};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -116,6 +116,7 @@ pub struct Adopted {
     pub seq: i64,
     /// Number of the newest action at that time.
     pub last_action: i64,
+    pub at: Timestamp,
 }
 
 /// Digest of this machine and the home's real path.
@@ -210,7 +211,7 @@ impl Core {
             self.check_secret().await?;
             let last_action = self.last_action().await?;
             let seq = self.ledger.head().await?.seq;
-            let adopted = Adopted { why: why.word().to_owned(), seq, last_action };
+            let adopted = Adopted { why: why.word().to_owned(), seq, last_action, at: now };
             let text = serde_json::to_string(&adopted).map_err(|e| Failure::internal(e.to_string()))?;
             // The doubt is on disk before the freeze goes.
             self.ledger.set_setting(ADOPTED, &text, &by.0, now).await?;

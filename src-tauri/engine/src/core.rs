@@ -62,12 +62,16 @@ impl Core {
             (Some(made), Some(_)) => {
                 return Err(Failure::bad_input("secrets", format!("this home was made with {made}, and keeps to it")));
             }
-            (None, _) => return Err(Failure::bad_input("secrets", "this home's secrets lived in a process that is gone")),
+            (None, _) => {
+                return Err(Failure::bad_input("secrets", "this home's secrets lived in a process that is gone"));
+            }
         };
         let keychain = Keychain::open(&choice, &config.ledger_id, args.passphrase.as_ref()).await?;
         let ledger = Ledger::open(&args.home.ledger(), OpenOptions::default()).await?;
         if ledger.id() != config.ledger_id {
-            return Err(Failure::frozen("the ledger in this home is not the one its config names; nothing was changed"));
+            return Err(Failure::frozen(
+                "the ledger in this home is not the one its config names; nothing was changed",
+            ));
         }
         let settings = Settings::new(ledger.clone());
         if args.clock.is_manual() && settings.sending(LIVE).await? {

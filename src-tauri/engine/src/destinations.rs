@@ -6,7 +6,7 @@
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::keychain::{Keychain, LoginSecret, SANDBOX};
+use crate::keychain::{Keychain, LoginSecret};
 use countersign_connectors::{Connector, DestinationConfig, Learned, Login, connect, parse};
 use countersign_ledger::{DestinationRecord, Ledger};
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,9 @@ pub struct StoredConfig {
     /// Learnt from a test message; None: not known yet.
     #[serde(default)]
     pub files_sent_itself: Option<bool>,
+    /// The sandbox's own servers, which listen elsewhere at each start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub embedded: bool,
 }
 
 /// Connectors of this ledger, made when first asked for.
@@ -64,12 +67,16 @@ impl Destinations {
     }
 
     /// Reads a destination file and makes the row of it. Nothing is stored; errors name the field.
-    pub fn describe(&self, toml_text: &str, base_dir: &Path) -> Result<(DestinationConfig, DestinationRecord), Failure> {
+    pub fn describe(
+        &self,
+        toml_text: &str,
+        base_dir: &Path,
+    ) -> Result<(DestinationConfig, DestinationRecord), Failure> {
         let config = parse(toml_text)?;
         let base_dir = std::path::absolute(base_dir).map_err(|e| Failure::bad_input("ca_file", e.to_string()))?;
         let file: toml::Table = toml_text.parse().map_err(|_| Failure::bad_input("", "not valid TOML"))?;
         let connector = connect(&config, &base_dir, &Learned::default())?;
-        let stored = StoredConfig { file, base_dir, files_sent_itself: None };
+        let stored = StoredConfig { file, base_dir, files_sent_itself: None, embedded: false };
         let record = DestinationRecord {
             name: config.name.clone(),
             kind: config.kind.to_owned(),
@@ -142,8 +149,7 @@ impl Destinations {
 
     /// Where the embedded servers listen today; their files name the ports of the day they were made.
     fn sandbox_ports(&self, record: &DestinationRecord) -> Option<(u16, u16)> {
-        let embedded = record.config.get("file").and_then(|f| f.get("name")).is_some() && record.environment == SANDBOX;
-        if !embedded || record.config.get("embedded").is_none() {
+        if record.config.get("embedded") != Some(&serde_json::Value::Bool(true)) {
             return None;
         }
         let running = countersign_sandbox::Running::find(&self.home.sandbox()).ok().flatten()?;

@@ -256,7 +256,10 @@ impl Home {
 fn checked_owner(name: &str) -> Result<String, Failure> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
-        return Err(Failure::bad_input("owner", "the owner's name must have 1 to 100 characters, none of them a control"));
+        return Err(Failure::bad_input(
+            "owner",
+            "the owner's name must have 1 to 100 characters, none of them a control",
+        ));
     }
     Ok(name.to_owned())
 }

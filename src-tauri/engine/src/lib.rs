@@ -5,20 +5,29 @@
 //! | `home`, `core` | where a ledger lives; what the parts share once it is open |
 //! | `keychain`, `anchor` | secrets; the ledger's head anchored outside it |
 //! | `clock`, `settings`, `destinations` | the time; what can be set; from a row to its connector and login |
-//! | `dispatch`, `reconcile`, `followup`, `run` | one attempt; doubt into knowledge; the Sent copy; the loop |
+//! | `dispatch`, `late`, `reconcile`, `followup`, `run` | one attempt; answers after it; doubt into knowledge; the Sent copy; the loop |
+//! | `sandbox_home`, `copies` | the sandbox environment; backup and restore |
 //! | `feed`, `notify` | the journal as news; which of it deserves a bubble |
 //! | `desk`, `intake` | what a person does; what a source does |
 //! | `failure`, `view` | errors at the border; plain shapes for the window and `--json` |
 
 pub mod anchor;
 pub mod clock;
+pub mod copies;
 pub mod core;
 pub mod desk;
 pub mod destinations;
+pub mod dispatch;
 pub mod failure;
+pub mod feed;
+mod followup;
 pub mod home;
 pub mod intake;
 pub mod keychain;
+mod late;
+pub mod notify;
+mod reconcile;
+pub mod run;
 pub mod sandbox_home;
 pub mod settings;
 mod testpoint;
@@ -30,7 +39,10 @@ pub use core::{Core, OpenArgs, Surface};
 pub use desk::Desk;
 pub use destinations::Destinations;
 pub use failure::{Code, Failure};
+pub use feed::{Feed, News, Notice};
 pub use home::{Config, DispatcherLock, Home, InitArgs, LIVE};
 pub use intake::Intake;
 pub use keychain::{Keychain, LoginSecret, MemoryStore, Passphrase, Presence, SANDBOX, SecretsChoice, Signer};
+pub use notify::Notifier;
+pub use run::{Dispatcher, Handled, TickReport};
 pub use settings::Settings;

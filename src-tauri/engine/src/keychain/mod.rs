@@ -171,7 +171,10 @@ impl Keychain {
     ) -> Result<Made, Failure> {
         let keychain = match (choice, passphrase) {
             (SecretsChoice::File(_), None) => {
-                return Err(Failure::bad_input("passphrase", "a secrets file is always encrypted: it needs a passphrase"));
+                return Err(Failure::bad_input(
+                    "passphrase",
+                    "a secrets file is always encrypted: it needs a passphrase",
+                ));
             }
             (SecretsChoice::File(path), Some(passphrase)) => {
                 let store = FileStore::new(path.clone(), ledger_id);
@@ -495,9 +498,7 @@ fn locked() -> Failure {
     Failure::locked("this needs the passphrase; give it on the terminal or with --passphrase-fd")
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(_) => Err(Failure::internal("reading the secrets store broke off")),

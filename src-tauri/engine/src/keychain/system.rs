@@ -42,7 +42,8 @@ impl SystemStore {
 
 /// Says what is the matter and what can be done. Never falls back by itself.
 fn failure(e: &keyring::Error) -> Failure {
-    let alternative = "or choose the encrypted file: --secrets file:PATH with --passphrase-fd (a new home remembers it)";
+    let alternative =
+        "or choose the encrypted file: --secrets file:PATH with --passphrase-fd (a new home remembers it)";
     let message = match e {
         keyring::Error::NoStorageAccess(_) => format!(
             "the system keychain is locked or has no default collection; unlock it (sign in to the desktop), {alternative}"

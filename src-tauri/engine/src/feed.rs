@@ -1,0 +1,120 @@
+//! The journal as news: what the window reads again, and what deserves to be said aloud.
+//!
+//! Whoever wants to know reads `journal_after(seq)`. That also carries what the command line and other processes wrote.
+
+use crate::core::Core;
+use crate::failure::Failure;
+use crate::view::FeedEvent;
+use countersign_domain::{ActionId, State};
+use countersign_ledger::JournalRow;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+const PEEK: Duration = Duration::from_millis(300);
+const PAGE: u32 = 500;
+
+/// Something that happened, for whoever tells people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub action: ActionId,
+    pub what: News,
+}
+
+/// What deserves telling. Accepted by itself does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum News {
+    /// A draft is ready to be read.
+    DraftWaiting,
+    /// Something needs a person before it can be approved.
+    NeedsReview,
+    Unknown,
+    /// An unknown outcome was settled.
+    Settled,
+    Refused,
+    GaveUp,
+    /// The first of two approvals was given.
+    SecondWanted,
+}
+
+/// Follows the journal from where it was made.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    core: Core,
+    seq: i64,
+}
+
+impl Feed {
+    /// Starts after the journal's present head.
+    pub async fn from_now(core: Core) -> Result<Feed, Failure> {
+        let seq = core.ledger.head().await?.seq;
+        Ok(Feed { core, seq })
+    }
+
+    pub fn after(core: Core, seq: i64) -> Feed {
+        Feed { core, seq }
+    }
+
+    /// News since the last call; None when there is none.
+    pub async fn poll(&mut self) -> Result<Option<(FeedEvent, Vec<Notice>)>, Failure> {
+        if self.core.ledger.head().await?.seq <= self.seq {
+            return Ok(None);
+        }
+        let rows = self.core.ledger.journal_after(self.seq, PAGE).await?;
+        let Some(last) = rows.last() else { return Ok(None) };
+        self.seq = last.entry.seq;
+        let actions: BTreeSet<i64> = rows.iter().filter_map(|row| row.entry.action).collect();
+        let mut notices = Vec::new();
+        for row in &rows {
+            notices.extend(self.notice(row).await?);
+        }
+        let announcement = notices.last().map(announce);
+        let actions = actions.into_iter().map(|n| ActionId(n).to_string()).collect();
+        Ok(Some((FeedEvent { seq: self.seq, actions, announcement }, notices)))
+    }
+
+    /// Waits for news.
+    pub async fn next(&mut self) -> Result<(FeedEvent, Vec<Notice>), Failure> {
+        loop {
+            if let Some(news) = self.poll().await? {
+                return Ok(news);
+            }
+            tokio::time::sleep(PEEK).await;
+        }
+    }
+
+    async fn notice(&self, row: &JournalRow) -> Result<Option<Notice>, Failure> {
+        let Some(action) = row.entry.action.map(ActionId) else { return Ok(None) };
+        let state_is = async |wanted: State| -> Result<bool, Failure> {
+            Ok(self.core.ledger.action(action).await?.is_some_and(|record| record.state() == wanted))
+        };
+        let what = match row.kind.as_str() {
+            "proposed" if row.entry.fact["complete"] == serde_json::json!(false) => Some(News::NeedsReview),
+            "proposed" => Some(News::DraftWaiting),
+            "situation_changed" | "expired" | "account_changed" => Some(News::NeedsReview),
+            "unclear" => state_is(State::Unknown).await?.then_some(News::Unknown),
+            "stale" if state_is(State::Unknown).await? => Some(News::Unknown),
+            "stale" => state_is(State::NeedsReview).await?.then_some(News::NeedsReview),
+            "found" | "said_happened" => Some(News::Settled),
+            "absent" => Some(News::Settled),
+            "refused" => state_is(State::Refused).await?.then_some(News::Refused),
+            "not_sent" => state_is(State::GaveUp).await?.then_some(News::GaveUp),
+            "approved" if row.entry.fact["complete"] == serde_json::json!(false) => Some(News::SecondWanted),
+            _ => None,
+        };
+        Ok(what.map(|what| Notice { action, what }))
+    }
+}
+
+/// One sentence for the polite live region.
+fn announce(notice: &Notice) -> String {
+    let action = notice.action;
+    match notice.what {
+        News::DraftWaiting => format!("{action}: a draft is ready to read."),
+        News::NeedsReview => format!("{action} needs review. Nothing was sent."),
+        News::Unknown => format!("{action}: not known yet. Nothing was sent again."),
+        News::Settled => format!("{action} is settled."),
+        News::Refused => format!("{action} was refused."),
+        News::GaveUp => format!("{action}: gave up. Nothing was sent."),
+        News::SecondWanted => format!("{action} waits for a second approval."),
+    }
+}

@@ -1,0 +1,117 @@
+//! What follows an accepted action: filing the copy in Sent. It has a state of its own and can never re-open a send.
+
+use crate::core::Core;
+use crate::failure::Failure;
+use crate::testpoint::testpoint;
+use countersign_connectors::Filing as Filed;
+use countersign_domain::{ActionId, State, Timestamp};
+use countersign_ledger::{Filing, PageFilter};
+use std::time::Duration;
+
+const WAITING: &str = "waiting";
+/// So often a copy is tried by itself; after that a person may ask for it.
+const TRIES: u32 = 6;
+/// So many accepted actions are looked through for a follow-up that a crash cut off.
+const LOOK_BACK: u32 = 200;
+
+fn again_after(tries: u32) -> Duration {
+    Duration::from_secs(match tries {
+        0 => 30,
+        1 => 120,
+        2 => 600,
+        3 => 3600,
+        _ => 6 * 3600,
+    })
+}
+
+impl Core {
+    /// Puts the follow-up of an accepted action on the list.
+    pub(crate) async fn begin_filing(&self, action: ActionId) -> Result<(), Failure> {
+        if self.ledger.filing(action).await?.is_some() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        Ok(self.ledger.put_filing(action, WAITING, "The copy is filed next.", Some(now), now).await?)
+    }
+
+    /// Finds accepted actions whose follow-up was cut off by a crash.
+    pub(crate) async fn begin_missing_filings(&self) -> Result<(), Failure> {
+        let filter = PageFilter { states: vec![State::Accepted], ..PageFilter::default() };
+        for row in self.ledger.page(&filter, None, LOOK_BACK).await?.rows {
+            self.begin_filing(row.id).await?;
+        }
+        Ok(())
+    }
+
+    /// Files what is due, at most `max`. A copy that cannot be filed is recorded; it never touches the action.
+    pub(crate) async fn file_due(&self, max: usize) -> Result<Vec<ActionId>, Failure> {
+        let due = self.ledger.filings_due(self.clock.now()).await?;
+        let mut done = Vec::new();
+        for filing in due.into_iter().take(max) {
+            self.file(&filing).await?;
+            done.push(filing.action);
+        }
+        Ok(done)
+    }
+
+    /// Files one copy now, because a person asked.
+    pub async fn file_copy(&self, action: ActionId) -> Result<(), Failure> {
+        let record = self
+            .ledger
+            .action(action)
+            .await?
+            .ok_or_else(|| Failure::not_found(format!("there is no action {action}")))?;
+        if record.state() != State::Accepted {
+            return Err(Failure::conflict("only the copy of an accepted action is filed").on(action));
+        }
+        self.begin_filing(action).await?;
+        match self.ledger.filing(action).await? {
+            Some(filing) => self.file(&filing).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn file(&self, filing: &Filing) -> Result<(), Failure> {
+        let action = filing.action;
+        testpoint("before_filing").await;
+        let (state, text, next) = match self.try_to_file(action).await {
+            Ok(Filed::AlreadyPresent { folder }) => {
+                ("already_present", format!("The copy is in {folder} already; the provider filed it."), None)
+            }
+            Ok(Filed::Filed { folder, .. }) => ("filed", format!("The copy is in {folder}."), None),
+            Ok(Filed::NotNeeded) => ("not_needed", "This destination needs no copy from us.".to_owned(), None),
+            Ok(Filed::Waiting { again_in }) => {
+                (WAITING, "The provider may file it itself; we look again.".to_owned(), Some(self.later(again_in)))
+            }
+            Ok(Filed::Failed { why }) => self.failed(filing, &why),
+            Err(failure) => self.failed(filing, &failure.message),
+        };
+        testpoint("after_filing").await;
+        Ok(self.ledger.put_filing(action, state, &text, next, self.clock.now()).await?)
+    }
+
+    fn failed(&self, filing: &Filing, why: &str) -> (&'static str, String, Option<Timestamp>) {
+        let next = (filing.tries + 1 < TRIES).then(|| self.later(again_after(filing.tries)));
+        ("failed", format!("Accepted; the copy is not filed yet: {why}"), next)
+    }
+
+    fn later(&self, d: Duration) -> Timestamp {
+        self.clock.now().plus(d)
+    }
+
+    async fn try_to_file(&self, action: ActionId) -> Result<Filed, Failure> {
+        let (roster, secret) = (self.roster().await?, self.ledger_secret().await?);
+        let order = match self.ledger.order_for_look(action, &roster, &secret).await? {
+            Ok(order) => order,
+            Err(refused) => return Ok(Filed::Failed { why: refused.to_string() }),
+        };
+        let Some(reached) = self.destinations.reach(&order.key().destination).await? else {
+            return Ok(Filed::Failed { why: "this device holds no login for the destination".into() });
+        };
+        let detail = self.ledger.detail(action).await?;
+        let noted: Vec<_> = detail.attempts.iter().filter_map(|a| a.evidence.get("noted").cloned()).collect();
+        let accepted = detail.record.accepted_at.unwrap_or_else(|| self.clock.now());
+        let since = self.clock.now().since(accepted);
+        Ok(reached.connector.file_copy(&order, &reached.login, &noted, since).await)
+    }
+}

@@ -1,0 +1,123 @@
+//! Answers that come after an attempt was closed as unclear. The socket is kept and read on; a late yes settles the case.
+//!
+//! While such a socket is open nobody may sign "it did not happen". Other processes see it by a lock on a file under
+//! `open/`, which the operating system frees with the process.
+
+use crate::core::Core;
+use crate::failure::{Failure, disk};
+use crate::home::Home;
+use countersign_connectors::{Connector, Crossed, LateReader};
+use countersign_domain::{ActionId, Outcome, ReceiptKind, classify};
+use countersign_ledger::Claim;
+use serde_json::json;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+/// RFC 5321 asks to wait ten minutes for the answer; some servers take longer to come to one.
+const READ_ON: Duration = Duration::from_secs(600);
+
+/// The open sockets of one dispatcher.
+#[derive(Clone)]
+pub(crate) struct Late {
+    home: Home,
+    tasks: Arc<Mutex<JoinSet<()>>>,
+}
+
+/// A socket of this action is open. Dropped when it is closed.
+pub(crate) struct OpenSocket {
+    file: File,
+    path: PathBuf,
+}
+
+impl Drop for OpenSocket {
+    fn drop(&mut self) {
+        // Removed while still locked: whoever opens it afterwards makes a new one that nobody holds.
+        let _ = std::fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
+fn folder(home: &Home) -> PathBuf {
+    home.dir().join("open")
+}
+
+/// Whether any process still reads on for an answer to this action.
+pub(crate) fn socket_is_open(home: &Home, action: ActionId) -> bool {
+    match File::options().write(true).open(folder(home).join(action.to_string())) {
+        Ok(file) => file.try_lock().is_err(),
+        Err(_) => false,
+    }
+}
+
+impl Late {
+    pub(crate) fn new(home: Home) -> Late {
+        Late { home, tasks: Arc::default() }
+    }
+
+    /// Says to every process that a socket of this action is open.
+    pub(crate) fn hold(&self, action: ActionId) -> Result<OpenSocket, Failure> {
+        let folder = folder(&self.home);
+        let path = folder.join(action.to_string());
+        let hold = || -> std::io::Result<File> {
+            std::fs::create_dir_all(&folder)?;
+            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            file.lock()?;
+            Ok(file)
+        };
+        hold()
+            .map(|file| OpenSocket { file, path: path.clone() })
+            .map_err(|e| disk("mark an open socket in", &path, &e))
+    }
+
+    /// Reads on in the background.
+    pub(crate) async fn read_on(
+        &self,
+        core: Core,
+        claim: &Claim,
+        connector: Arc<dyn Connector>,
+        reader: LateReader,
+        open: OpenSocket,
+    ) {
+        let (attempt, action, effect) = (claim.attempt, claim.action, claim.order.key().effect.clone());
+        let mut tasks = self.tasks.lock().await;
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(async move {
+            let outcome = match reader.read_on(READ_ON).await {
+                Crossed::Answered(reply) => {
+                    let Some(contract) = connector.contract(&effect) else { return };
+                    classify(contract, &connector.read(&reply))
+                }
+                Crossed::Broken(doubt) => Outcome::Unclear(doubt),
+                Crossed::Pending(_) | Crossed::Unsent(_) => return,
+            };
+            let outcome = match outcome {
+                Outcome::Accepted(mut receipt) => {
+                    receipt.kind = ReceiptKind::LateAnswer;
+                    Outcome::Accepted(receipt)
+                }
+                other => other,
+            };
+            let now = core.clock.now();
+            let written = core.ledger.late_answer(attempt, &outcome, &json!({ "how": "late" }), now).await;
+            let filed = match (written, outcome) {
+                (Ok(_), Outcome::Accepted(_)) => core.begin_filing(action).await,
+                (Ok(_), _) => Ok(()),
+                (Err(e), _) => Err(e.into()),
+            };
+            if let Err(failure) = filed {
+                tracing::error!(%action, code = failure.code.word(), "a late answer could not be kept: {failure}");
+            }
+            drop(open);
+        });
+    }
+
+    /// Waits until every open socket was answered or closed.
+    pub(crate) async fn all_read(&self) {
+        let mut tasks = self.tasks.lock().await;
+        while tasks.join_next().await.is_some() {}
+    }
+}

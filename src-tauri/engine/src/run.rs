@@ -1,0 +1,457 @@
+//! The loop: recover, expire, claim, attempt, reconcile, follow up, index. Each tick does a bounded amount of work.
+
+use crate::anchor::Frozen;
+use crate::core::Core;
+use crate::dispatch::Worker;
+use crate::failure::{Code, Failure};
+use crate::home::{DispatcherLock, LIVE};
+use crate::keychain::{self, SANDBOX};
+use crate::late::Late;
+use crate::reconcile::Reconciled;
+use crate::testpoint::{past_the_lock, testpoint};
+use countersign_domain::policy::person_may_repeat;
+use countersign_domain::{ActionId, Doubt, NotSent, Outcome, Roster, Standing, State, WorkerId};
+use countersign_ledger::{Claim, ClaimRequest, Claimed, PageFilter};
+use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// Attempts under way at once, over all destinations; one per destination.
+const PARALLEL: usize = 4;
+const LOOKS_PER_TICK: usize = 10;
+const FILINGS_PER_TICK: usize = 10;
+const INDEX_PER_TICK: u32 = 500;
+/// Rounds of one tick that waits for its attempts.
+const ROUNDS_PER_TICK: usize = 100;
+const TICK: Duration = Duration::from_secs(1);
+/// How often the journal is looked at between ticks.
+const PEEK: Duration = Duration::from_millis(150);
+/// How long a stopping worker waits for attempts that are under way; what is left is found stale at the next start.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// What a tick did.
+#[derive(Debug, Default)]
+pub struct TickReport {
+    /// Claims of a worker that is gone, and what became of their actions.
+    pub recovered: Vec<(ActionId, State)>,
+    pub expired: Vec<ActionId>,
+    pub attempted: Vec<(ActionId, State)>,
+    pub looked: Vec<(ActionId, State)>,
+    pub filed: Vec<ActionId>,
+    /// Claims that did not verify; nothing of them moved.
+    pub refused: Vec<(ActionId, Failure)>,
+    pub failures: Vec<Failure>,
+    pub indexed: usize,
+    pub frozen: Option<Frozen>,
+    /// Environments whose sending is off although something in them is approved.
+    pub held_back: Vec<String>,
+}
+
+impl TickReport {
+    /// Whether nothing was left to do.
+    pub fn is_idle(&self) -> bool {
+        self.recovered.is_empty()
+            && self.expired.is_empty()
+            && self.attempted.is_empty()
+            && self.looked.is_empty()
+            && self.filed.is_empty()
+            && self.indexed == 0
+    }
+}
+
+/// What `until_idle` handled, in total.
+#[derive(Debug, Default)]
+pub struct Handled {
+    /// Last state of each action that was attempted, recovered or looked for.
+    pub states: HashMap<ActionId, State>,
+    pub refused: Vec<(ActionId, Failure)>,
+    pub failures: Vec<Failure>,
+}
+
+impl Handled {
+    /// 6 before 7 before 0 (interfaces.md, `dispatch --until-idle`); integrity first of all.
+    pub fn code(&self) -> Option<Code> {
+        let any = |wanted: &[State]| self.states.values().any(|s| wanted.contains(s));
+        if self.refused.iter().any(|(_, f)| f.code == Code::Integrity) {
+            return Some(Code::Integrity);
+        }
+        if any(&[State::Unknown]) {
+            return Some(Code::Unknown);
+        }
+        if any(&[State::Refused]) {
+            return Some(Code::Refused);
+        }
+        if any(&[State::GaveUp]) {
+            return Some(Code::GaveUp);
+        }
+        self.failures.first().map(|f| f.code)
+    }
+}
+
+/// The one worker of a home. It holds the lock as long as it lives.
+pub struct Dispatcher {
+    core: Core,
+    worker: Worker,
+    name: WorkerId,
+    lock: Option<DispatcherLock>,
+    running: Mutex<Running>,
+    /// Claims that did not verify are not tried again by this process until the journal of that action moved.
+    skip: Mutex<BTreeSet<ActionId>>,
+}
+
+#[derive(Default)]
+struct Running {
+    tasks: JoinSet<Result<Standing, Failure>>,
+    claims: HashMap<Id, Arc<Claim>>,
+}
+
+impl Dispatcher {
+    /// Takes the lock, compares the ledger with its anchor, and finds claims a dead process left.
+    pub async fn start(core: Core) -> Result<Dispatcher, Failure> {
+        let lock = if past_the_lock() { None } else { Some(core.home.dispatcher_lock()?) };
+        // Reads the secrets: without them nothing can be verified, so it is said at once.
+        core.ledger_secret().await?;
+        let frozen = core.check_anchor().await?;
+        let name = WorkerId(format!("{}-{}", std::process::id(), hex::encode(keychain::random::<6>()?)));
+        let worker = Worker { core: core.clone(), late: Late::new(core.home.clone()) };
+        let dispatcher = Dispatcher { core, worker, name, lock, running: Mutex::default(), skip: Mutex::default() };
+        if let Some(why) = frozen {
+            tracing::warn!(why = why.word(), "dispatch is frozen");
+        }
+        dispatcher.core.begin_missing_filings().await?;
+        Ok(dispatcher)
+    }
+
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// One bounded round, waiting for the attempts it began.
+    pub async fn tick(&self) -> TickReport {
+        let mut report = TickReport::default();
+        for _ in 0..ROUNDS_PER_TICK {
+            let begun = self.round(&mut report).await;
+            self.reap(&mut report, true).await;
+            if begun == 0 {
+                break;
+            }
+        }
+        self.after(&mut report).await;
+        report
+    }
+
+    /// Runs until told to stop. A tick each second, or at once when the journal moved.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut seen = -1;
+        while !stop.is_cancelled() {
+            let mut report = TickReport::default();
+            self.round(&mut report).await;
+            self.reap(&mut report, false).await;
+            self.after(&mut report).await;
+            for failure in report.failures.iter().chain(report.refused.iter().map(|(_, f)| f)) {
+                tracing::error!(code = failure.code.word(), action = ?failure.action, "{failure}");
+            }
+            let ended = tokio::time::Instant::now() + TICK;
+            if let Ok(head) = self.core.ledger.head().await {
+                seen = head.seq;
+            }
+            while tokio::time::Instant::now() < ended && !stop.is_cancelled() {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = tokio::time::sleep(PEEK) => {}
+                }
+                if self.core.ledger.head().await.is_ok_and(|head| head.seq != seen) {
+                    break;
+                }
+            }
+        }
+        let mut report = TickReport::default();
+        if tokio::time::timeout(LAST_WORDS, self.reap(&mut report, true)).await.is_err() {
+            tracing::warn!("stopped while an attempt was under way; the next start finds it");
+        }
+        if self.core.check_anchor().await.is_ok_and(|frozen| frozen.is_none()) {
+            let _ = self.core.raise_anchor().await;
+        }
+    }
+
+    /// Works until nothing is due. 8 where dispatch is frozen or switched off.
+    pub async fn until_idle(&self) -> Result<Handled, Failure> {
+        let mut handled = Handled::default();
+        loop {
+            let report = self.tick().await;
+            let idle = report.is_idle();
+            for (action, state) in report.recovered.into_iter().chain(report.attempted).chain(report.looked) {
+                handled.states.insert(action, state);
+            }
+            handled.refused.extend(report.refused);
+            if let Some(why) = report.frozen {
+                return Err(Failure::frozen(why.text()));
+            }
+            if idle && !report.held_back.is_empty() {
+                return Err(Failure::frozen(format!(
+                    "sending is off in {}; switch it on with `countersign sending on`",
+                    report.held_back.join(", ")
+                )));
+            }
+            let failed = !report.failures.is_empty();
+            handled.failures.extend(report.failures);
+            if idle || failed {
+                return Ok(handled);
+            }
+        }
+    }
+
+    /// Asks the destination about one unknown action now.
+    pub async fn ask_now(&self, action: ActionId) -> Result<Standing, Failure> {
+        let standing = self.worker.ask(action).await?;
+        self.core.file_due(FILINGS_PER_TICK).await?;
+        Ok(standing)
+    }
+
+    /// A person finishes an unknown action under the same key, inside the key's window.
+    pub async fn finish(&self, action: ActionId) -> Result<Standing, Failure> {
+        let item = self.core.ledger.unknown_item(action).await?.ok_or_else(|| {
+            Failure::conflict("only an action whose outcome is unknown can be finished under its key").on(action)
+        })?;
+        let (_, connector) = self.core.destinations.connector(&item.destination).await?;
+        let now = self.core.clock.now();
+        let safe = connector.contract(&item.effect).is_some_and(|c| person_may_repeat(c, item.first_crossed, now));
+        if !safe {
+            return Err(
+                Failure::conflict("this destination does not promise to recognise a repeat any more").on(action)
+            );
+        }
+        match self.claim(Some(action), true).await? {
+            Claimed::Claimed(claim) => self.worker.attempt(*claim).await,
+            Claimed::Refused { action, why } => Err(refused(action, &why)),
+            Claimed::None => Err(Failure::conflict("it cannot be finished now").on(action)),
+        }
+    }
+
+    /// Waits until no socket is read on any more. For scripts and tests; the loop never waits for it.
+    pub async fn late_answers(&self) {
+        self.worker.late.all_read().await;
+    }
+
+    /// Everything before attempts, and the claims. Returns how many attempts began.
+    async fn round(&self, report: &mut TickReport) -> usize {
+        match self.try_round(report).await {
+            Ok(begun) => begun,
+            Err(failure) => {
+                report.failures.push(failure);
+                0
+            }
+        }
+    }
+
+    async fn try_round(&self, report: &mut TickReport) -> Result<usize, Failure> {
+        let now = self.core.clock.now();
+        // Only the holder of the lock knows that every other worker is gone.
+        if self.lock.is_some() {
+            let stale = self.core.ledger.recover_stale(&self.name, now).await?;
+            report.recovered.extend(stale.into_iter().map(|(action, standing)| (action, standing.state)));
+        }
+        report.expired.extend(self.core.ledger.expire_due(now).await?);
+        report.frozen = self.core.frozen().await?;
+        if report.frozen.is_some() {
+            return Ok(0);
+        }
+        let mut begun = self.repeats_and_looks(report).await?;
+        while self.running.lock().await.tasks.len() < PARALLEL {
+            testpoint("before_claim").await;
+            match self.claim(None, false).await? {
+                Claimed::None => break,
+                Claimed::Refused { action, why } => {
+                    self.skip.lock().await.insert(action);
+                    report.refused.push((action, refused(action, &why)));
+                }
+                Claimed::Claimed(claim) => {
+                    testpoint("after_claim").await;
+                    self.begin(*claim).await;
+                    begun += 1;
+                }
+            }
+        }
+        Ok(begun)
+    }
+
+    async fn repeats_and_looks(&self, report: &mut TickReport) -> Result<usize, Failure> {
+        let mut begun = 0;
+        let due = self.core.ledger.unknown_due(self.core.clock.now()).await?;
+        for item in due.into_iter().take(LOOKS_PER_TICK) {
+            if !self.core.settings.sending(&item.environment).await? && item.state != State::Unknown {
+                continue;
+            }
+            match self.worker.reconcile(&item).await {
+                Ok(Reconciled::Looked(standing)) => report.looked.push((item.action, standing.state)),
+                Ok(Reconciled::Nothing) => {}
+                Ok(Reconciled::Repeat) => {
+                    if let Claimed::Claimed(claim) = self.claim(Some(item.action), true).await? {
+                        self.begin(*claim).await;
+                        begun += 1;
+                    }
+                }
+                Err(failure) => report.failures.push(failure),
+            }
+        }
+        Ok(begun)
+    }
+
+    async fn claim(&self, only: Option<ActionId>, repeat: bool) -> Result<Claimed, Failure> {
+        let busy: BTreeSet<String> = {
+            let running = self.running.lock().await;
+            running.claims.values().map(|c| c.order.key().destination.clone()).collect()
+        };
+        let mut reach = Vec::new();
+        for environment in self.environments().await? {
+            if self.core.settings.sending(&environment).await? {
+                reach.extend(self.core.destinations.reachable(&environment).await?);
+            }
+        }
+        reach.retain(|name| !busy.contains(name));
+        if reach.is_empty() {
+            return Ok(Claimed::None);
+        }
+        let roster: Roster = self.core.roster().await?;
+        let secret = self.core.ledger_secret().await?;
+        let approvers_needed = self.core.settings.all_approvers_needed().await?;
+        let skip: Vec<ActionId> = self.skip.lock().await.iter().copied().collect();
+        let request = ClaimRequest {
+            worker: &self.name,
+            reach: &reach,
+            roster: &roster,
+            secret: &secret,
+            approvers_needed: &approvers_needed,
+            accounts: &HashMap::new(),
+            only,
+            skip: &skip,
+            now: self.core.clock.now(),
+        };
+        Ok(match (only, repeat) {
+            (Some(action), true) => self.core.ledger.claim_repeat(action, &request).await?,
+            _ => self.core.ledger.claim(&request).await?,
+        })
+    }
+
+    async fn environments(&self) -> Result<BTreeSet<String>, Failure> {
+        let mut all: BTreeSet<String> =
+            self.core.ledger.destinations(None).await?.into_iter().map(|d| d.environment).collect();
+        all.insert(LIVE.to_owned());
+        if self.core.config.sandbox {
+            all.insert(SANDBOX.to_owned());
+        }
+        Ok(all)
+    }
+
+    async fn begin(&self, claim: Claim) {
+        let mut running = self.running.lock().await;
+        let (worker, claim) = (self.worker.clone(), Arc::new(claim));
+        let carried = Claim::clone(&claim);
+        let handle = running.tasks.spawn(async move { worker.attempt(carried).await });
+        running.claims.insert(handle.id(), claim);
+    }
+
+    /// Takes the results of attempts that ended. An attempt that panicked is closed by what its mark says.
+    async fn reap(&self, report: &mut TickReport, wait: bool) {
+        loop {
+            let ended = {
+                let mut running = self.running.lock().await;
+                let next =
+                    if wait { running.tasks.join_next_with_id().await } else { running.tasks.try_join_next_with_id() };
+                let Some(ended) = next else { return };
+                let id = match &ended {
+                    Ok((id, _)) => *id,
+                    Err(e) => e.id(),
+                };
+                (running.claims.remove(&id), ended)
+            };
+            let (Some(claim), result) = ended else { continue };
+            match result {
+                Ok((_, Ok(standing))) => report.attempted.push((claim.action, standing.state)),
+                Ok((_, Err(failure))) => {
+                    report.attempted.push((claim.action, self.state_of(&claim).await));
+                    report.failures.push(failure);
+                }
+                Err(_) => {
+                    let state = self.close_after_panic(&claim).await;
+                    report.attempted.push((claim.action, state));
+                    report.failures.push(Failure::internal("an attempt broke off inside the program").on(claim.action));
+                }
+            }
+        }
+    }
+
+    async fn state_of(&self, claim: &Claim) -> State {
+        match self.core.ledger.action(claim.action).await {
+            Ok(Some(record)) => record.state(),
+            _ => State::InProgress,
+        }
+    }
+
+    async fn close_after_panic(&self, claim: &Claim) -> State {
+        let open = self.core.ledger.open_attempts().await.unwrap_or_default();
+        if let Some(attempt) = open.iter().find(|a| a.attempt == claim.attempt) {
+            let (code, words) = ("engine:panic", "the program broke off during the attempt");
+            let outcome = if attempt.crossed_at.is_some() {
+                Outcome::Unclear(Doubt { code: code.into(), words: words.into() })
+            } else {
+                Outcome::NotSent(NotSent {
+                    code: code.into(),
+                    words: words.into(),
+                    counts: true,
+                    pauses: false,
+                    retry_after: None,
+                })
+            };
+            let _ = self.worker.close(claim, &outcome, &json!({ "how": "panic" })).await;
+        }
+        self.state_of(claim).await
+    }
+
+    /// Follow-ups, the search index, the anchor.
+    async fn after(&self, report: &mut TickReport) {
+        if let Err(failure) = self.try_after(report).await {
+            report.failures.push(failure);
+        }
+    }
+
+    async fn try_after(&self, report: &mut TickReport) -> Result<(), Failure> {
+        report.frozen = self.core.frozen().await?;
+        if report.frozen.is_none() {
+            report.filed = self.core.file_due(FILINGS_PER_TICK).await?;
+            if !report.attempted.is_empty() || !report.recovered.is_empty() {
+                self.core.raise_anchor().await?;
+            }
+        }
+        report.indexed = self.core.ledger.feed_search_index(INDEX_PER_TICK).await?;
+        report.held_back = self.held_back().await?;
+        Ok(())
+    }
+
+    async fn held_back(&self) -> Result<Vec<String>, Failure> {
+        let mut off = Vec::new();
+        for environment in self.environments().await? {
+            if self.core.settings.sending(&environment).await? {
+                continue;
+            }
+            let filter = PageFilter {
+                environment: Some(environment.clone()),
+                states: vec![State::Approved],
+                oldest_first: false,
+            };
+            if !self.core.ledger.page(&filter, None, 1).await?.rows.is_empty() {
+                off.push(environment);
+            }
+        }
+        Ok(off)
+    }
+}
+
+fn refused(action: ActionId, why: &countersign_ledger::RefusedClaim) -> Failure {
+    let code = if why.is_integrity() { Code::Integrity } else { Code::Conflict };
+    Failure::new(code, format!("{action} was not sent: {why}")).on(action)
+}

@@ -1,1 +1,87 @@
-fn main() {}
+//! `countersign`: the whole job without a window, for servers, scripts and tests (R40). Needs no WebKit and no display.
+
+mod args;
+mod commands;
+mod output;
+mod session;
+mod window;
+
+use args::Cli;
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use countersign_engine::Failure;
+use output::Output;
+use session::Session;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return ExitCode::from(bad_arguments(&e)),
+    };
+    log_to_stderr();
+    let out = Output { json: cli.global.json };
+    let Some(command) = cli.command else {
+        return ExitCode::from(window::start(&cli.global).unwrap_or_else(|e| out.failure(&e)));
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return ExitCode::from(out.failure(&Failure::internal(format!("no runtime: {e}")))),
+    };
+    let ended = runtime.block_on(async {
+        let session = Session::new(cli.global)?;
+        // In a task of its own, so that a defect becomes an error with a code and not a torn answer.
+        match tokio::spawn(async move { commands::run(&session, command).await }).await {
+            Ok(ended) => ended,
+            Err(_) => Err(Failure::internal("the command broke off; what was decided before is on disk")),
+        }
+    });
+    ExitCode::from(ended.unwrap_or_else(|failure| out.failure(&failure)))
+}
+
+/// Logs go to stderr, where errors are too; without `RUST_LOG` only what a person should know.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
+
+/// Help and version are answers; everything else is bad input and names its field.
+fn bad_arguments(e: &clap::Error) -> u8 {
+    if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let _ = e.print();
+        return 0;
+    }
+    let json = std::env::args_os().any(|a| a == "--json");
+    if !json {
+        let _ = e.print();
+        return 2;
+    }
+    let field = match (e.get(ContextKind::InvalidArg), e.get(ContextKind::InvalidSubcommand)) {
+        (Some(ContextValue::String(arg)), _) => name_of(arg),
+        (Some(ContextValue::Strings(args)), _) => args.first().map_or_else(String::new, |arg| name_of(arg)),
+        (_, Some(ContextValue::String(name))) => name.clone(),
+        _ => "command".to_owned(),
+    };
+    let text = e.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    Output { json }.failure(&Failure::bad_input(field, message))
+}
+
+/// `--payload-hash <HASH>` is the field `payload-hash`, `<ID>` is `id`.
+fn name_of(argument: &str) -> String {
+    let first = argument.split([' ', '=']).next().unwrap_or_default();
+    first.trim_start_matches('-').trim_matches(['<', '>', '[', ']', '.']).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r40_a_bad_argument_names_its_field() {
+        assert_eq!(name_of("--payload-hash <HASH>"), "payload-hash");
+        assert_eq!(name_of("<ID>"), "id");
+        assert_eq!(name_of("--state"), "state");
+    }
+}

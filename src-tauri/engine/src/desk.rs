@@ -3,13 +3,14 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `document`, `words` | one action as the document of interfaces.md; offers, what comes next, contracts in words |
-//! | `lists` | pages, search, counts, the overview, the record's export |
+//! | `lists`, `export` | pages, search, counts, the overview; the record as a file |
 //! | `risks` | findings, and what was cleared |
 //! | `decide` | edit, approve and the other decisions |
 //! | `set_up` | mailboxes and other destinations, sources, sending |
 
 mod decide;
 mod document;
+mod export;
 mod lists;
 mod risks;
 mod set_up;
@@ -17,17 +18,19 @@ mod words;
 
 pub use document::sanitise;
 pub(crate) use document::{key_doc, source_action};
-pub use lists::{Export, Format, View, no_home};
+pub use export::{Export, Format};
+pub use lists::{View, no_home};
 pub use set_up::NewSource;
 pub(crate) use words::contract_in_words;
 
 use crate::core::Core;
 use crate::failure::Failure;
 use crate::keychain::{Passphrase, Presence, SANDBOX, Signer};
+use crate::run::Dispatcher;
 use crate::view::{ActionDoc, FindingDoc};
 use countersign_connectors::{Connector, Login};
-use countersign_domain::{ActionId, ActionKey, Payload, Timestamp};
-use countersign_ledger::{ActionRecord, Detail, Ledger};
+use countersign_domain::{ActionId, ActionKey, Payload, State, Timestamp};
+use countersign_ledger::{ActionRecord, Detail, Ledger, PageFilter};
 use document::Beside;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,10 +120,48 @@ impl Desk {
         }
     }
 
+    /// Which environment an action belongs to.
+    pub async fn environment_of(&self, id: ActionId) -> Result<String, Failure> {
+        Ok(self.record(id).await?.row.environment)
+    }
+
+    /// All actions whose outcome is unknown, oldest first.
+    pub async fn unknown(&self) -> Result<Vec<ActionId>, Failure> {
+        let filter = PageFilter { environment: None, states: vec![State::Unknown], oldest_first: true };
+        let mut ids = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.ledger().page(&filter, after, 200).await?;
+            ids.extend(page.rows.iter().map(|row| row.id));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(ids),
+            }
+        }
+    }
+
     /// The action document.
     pub async fn action(&self, id: ActionId) -> Result<ActionDoc, Failure> {
         let detail = self.ledger().detail(id).await?;
         self.document(&detail).await
+    }
+
+    /// Asks the destination now what became of an unknown action. Needs the process that dispatches.
+    pub async fn ask_now(&self, dispatcher: &Dispatcher, id: ActionId) -> Result<ActionDoc, Failure> {
+        dispatcher.ask_now(id).await?;
+        self.action(id).await
+    }
+
+    /// Finishes an unknown action under the same key, inside the time the destination keeps it.
+    pub async fn finish(&self, dispatcher: &Dispatcher, id: ActionId) -> Result<ActionDoc, Failure> {
+        dispatcher.finish(id).await?;
+        self.action(id).await
+    }
+
+    /// Files the copy in Sent of an accepted action from the stored bytes; never sends.
+    pub async fn file_copy(&self, id: ActionId) -> Result<ActionDoc, Failure> {
+        self.core.file_copy(id).await?;
+        self.action(id).await
     }
 
     /// All actions of the same request, in the order of their steps; the newest revision of each.
@@ -151,17 +192,15 @@ impl Desk {
         self.findings_of(&detail, &payload, detail.record.row.payload_version + 1).await
     }
 
-    async fn as_edited(
-        &self,
-        id: ActionId,
-        value: serde_json::Value,
-    ) -> Result<(ActionKey, Payload, Detail), Failure> {
+    async fn as_edited(&self, id: ActionId, value: serde_json::Value) -> Result<(ActionKey, Payload, Detail), Failure> {
         let detail = self.ledger().detail(id).await?;
         let payload = Payload::parse(&detail.record.row.effect, value, &detail.attachments)
             .map_err(|e| Failure::from(e.within("payload")).on(id))?;
-        let key = detail.record.key.clone().ok_or_else(|| {
-            Failure::conflict("it has no fingerprint yet: an identity is missing").on(id)
-        })?;
+        let key = detail
+            .record
+            .key
+            .clone()
+            .ok_or_else(|| Failure::conflict("it has no fingerprint yet: an identity is missing").on(id))?;
         Ok((key, payload, detail))
     }
 
@@ -172,8 +211,8 @@ impl Desk {
     /// The destination's connector with this device's login.
     async fn reach(&self, destination: &str) -> Result<(Arc<dyn Connector>, Login), Failure> {
         let reached = self.core.destinations.reach(destination).await?;
-        let reached = reached
-            .ok_or_else(|| Failure::not_permitted(format!("this device has no login for {destination}")))?;
+        let reached =
+            reached.ok_or_else(|| Failure::not_permitted(format!("this device has no login for {destination}")))?;
         Ok((reached.connector, reached.login))
     }
 

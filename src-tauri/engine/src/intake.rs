@@ -95,8 +95,7 @@ impl Intake {
     /// error: the delivery is recorded and shown to the owner.
     pub async fn propose(&self, source: &Permitted, document: &[u8]) -> Result<ProposalAnswer, Failure> {
         let proposal = Proposal::parse(document)?;
-        let received =
-            self.ledger.receive(&proposal, &source.0, &self.secret, &self.owner, self.clock.now()).await?;
+        let received = self.ledger.receive(&proposal, &source.0, &self.secret, &self.owner, self.clock.now()).await?;
         Ok(ProposalAnswer {
             delivery: received.delivery.to_string(),
             actions: received.actions.iter().map(answer).collect(),

@@ -8,8 +8,11 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::intake::Intake;
 use crate::keychain::{LoginSecret, SANDBOX};
-use countersign_sandbox::story::{self, ADDRESS, DESTINATION, SOURCE};
-use countersign_sandbox::{Account, Config, Habits, Running, Sandbox, StartError};
+use countersign_sandbox::story::{ADDRESS, DESTINATION, SOURCE};
+use countersign_sandbox::{Account, Config, Habits, Running, StartError};
+
+// What `demo` and drills script the servers with.
+pub use countersign_sandbox::{Fault, Sandbox, story};
 
 /// Not a secret: these servers are reached from this computer only and can send nothing anywhere.
 const PASSWORD: &str = "sandbox";
@@ -33,7 +36,8 @@ impl Embedded {
         let config = Config {
             accounts: vec![Account::new(ADDRESS, PASSWORD)],
             directory: Some(core.home.sandbox()),
-            habits: Habits::default(),
+            // Files the Sent copy itself, as most providers do: a lost answer can then be settled by looking.
+            habits: Habits { files_sent: true, ..Habits::default() },
             ..Config::default()
         };
         match Sandbox::start(config).await {
@@ -76,7 +80,7 @@ imap = "imap+plain://127.0.0.1:1143"
 answer_timeout_seconds = {ANSWER_SECONDS}
 username = "{ADDRESS}"
 sent_folder = "auto"
-files_sent_itself = "false"
+files_sent_itself = true
 "#
     )
 }

@@ -1,6 +1,7 @@
 //! Decisions. Each is one transaction of the ledger; none speaks to a destination.
 
-use super::{Desk, words};
+use super::Desk;
+use crate::anchor::MAY_HAVE_BEEN_SENT;
 use crate::failure::Failure;
 use crate::view::{ActionDoc, FindingDoc};
 use countersign_domain::approval::SignedVerdict;
@@ -139,7 +140,7 @@ impl Desk {
             .at(format!("{}:{}", first.code, first.field))
             .on(id));
         }
-        for finding in open {
+        for finding in found.iter().filter(|f| f.cleared.is_none() && is(f)) {
             self.ledger()
                 .clear_finding(id, version, &finding.code, &finding.field, &self.core.owner, self.now())
                 .await
@@ -151,6 +152,10 @@ impl Desk {
     /// The person has looked at a check of the current version.
     pub async fn clear_finding(&self, id: ActionId, code: &str, field: &str) -> Result<ActionDoc, Failure> {
         let doc = self.action(id).await?;
+        if code == MAY_HAVE_BEEN_SENT {
+            // A word that something was not sent is a decision like any other.
+            self.signer(&doc.environment).await.map_err(|e| e.on(id))?;
+        }
         if !doc.findings.iter().any(|f| f.code == code && f.field == field) {
             return Err(Failure::not_found(format!("there is no check {code}:{field}")).at("field").on(id));
         }
@@ -225,15 +230,7 @@ impl Desk {
         };
         let now = self.now();
         if verdict == Verdict::DidNotHappen {
-            let connector = self.core.destinations.connector(&record.row.destination).await.ok();
-            let contract = connector.as_ref().and_then(|(_, c)| c.contract(&record.row.effect));
-            let limit = connector.as_ref().map(|(_, c)| c.answer_timeout()).unwrap_or_default();
-            if let Some(at) = words::verdict_from(&record, contract, limit).filter(|at| *at > now) {
-                return Err(Failure::conflict(format!(
-                    "an answer may still come until {at}; until then nobody can say that it did not happen"
-                ))
-                .on(id));
-            }
+            self.core.may_say_did_not_happen(id).await?;
         }
         let key = record.key.clone().ok_or_else(|| Failure::conflict("it has no key yet").on(id))?;
         let signer = self.signer(&record.row.environment).await.map_err(|e| e.on(id))?;

@@ -2,6 +2,7 @@
 //! repeated, and the customer's message as the mailbox has it.
 
 use super::Desk;
+use crate::anchor::MAY_HAVE_BEEN_SENT;
 use crate::failure::Failure;
 use crate::view::FindingDoc;
 use countersign_connectors::Parent;
@@ -139,6 +140,22 @@ fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> 
         .collect()
 }
 
+/// The ledger was restored or moved, so this may have been sent from its other copy. The first attempt looks for it; where
+/// not finding it proves nothing, it goes out only after this was cleared.
+fn adopted_finding(why: &str) -> Finding {
+    Finding {
+        code: MAY_HAVE_BEEN_SENT,
+        field: "action".to_owned(),
+        weight: Weight::Stop,
+        holds: false,
+        text: format!(
+            "This ledger was {why} and taken over, so this may have been sent before. It is looked up first; check with the \
+             recipient, then say that it was not.",
+            why = why.replace('_', " ")
+        ),
+    }
+}
+
 pub(super) fn doc(finding: Finding, version: u32, cleared: &[Cleared]) -> FindingDoc {
     let by = cleared
         .iter()
@@ -188,6 +205,9 @@ impl Desk {
         if !settled {
             let related = self.unrelated_by_revision(detail).await?;
             all.extend(related_findings(&related, self.now()));
+            if let Some(adopted) = self.core.may_have_been_sent(detail.record.id()).await? {
+                all.push(adopted_finding(&adopted.why));
+            }
         }
         all.sort_by_key(|f| std::cmp::Reverse(f.weight));
         Ok(all.into_iter().map(|f| doc(f, version, &detail.cleared)).collect())

@@ -95,11 +95,15 @@ fn form_as_file(form: &MailboxForm) -> Result<String, Failure> {
             mailbox.insert(key.into(), text(value));
         }
     }
-    for (key, value) in [("sent_folder", &form.sent_folder), ("files_sent_itself", &form.files_sent_itself)] {
-        if !value.trim().is_empty() {
-            mailbox.insert(key.into(), text(value));
-        }
+    if !form.sent_folder.trim().is_empty() {
+        mailbox.insert("sent_folder".into(), text(&form.sent_folder));
     }
+    match form.files_sent_itself.trim() {
+        "" => None,
+        "true" => mailbox.insert("files_sent_itself".into(), true.into()),
+        "false" => mailbox.insert("files_sent_itself".into(), false.into()),
+        other => mailbox.insert("files_sent_itself".into(), text(other)),
+    };
     let mut file = toml::Table::new();
     file.insert("name".into(), text(&form.name));
     file.insert("kind".into(), text("mailbox"));

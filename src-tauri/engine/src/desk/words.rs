@@ -2,7 +2,7 @@
 
 use crate::view::{ContractDoc, NextDoc, OfferDoc};
 use countersign_domain::contract::Family;
-use countersign_domain::policy::{next_look, person_may_repeat};
+use countersign_domain::policy::{did_not_happen_from, next_look, person_may_repeat};
 use countersign_domain::{Contract, State, Timestamp};
 use countersign_ledger::{ActionRecord, Filing, Waits};
 use std::time::Duration;
@@ -18,16 +18,6 @@ pub(super) struct Scene<'a> {
     /// A worker holds an attempt that is still open.
     pub(super) attempt_open: bool,
     pub(super) now: Timestamp,
-}
-
-/// From when a person may say "it did not happen": no answer can come any more, and a look-up would have shown it.
-pub(super) fn verdict_from(
-    record: &ActionRecord,
-    contract: Option<&Contract>,
-    answer_timeout: Duration,
-) -> Option<Timestamp> {
-    let delay = contract.map_or(Duration::ZERO, Contract::lookup_delay);
-    record.last_crossed.map(|crossed| crossed.plus(answer_timeout.max(delay)))
 }
 
 fn offer(what: &str, suggested: bool, text: impl Into<String>) -> OfferDoc {
@@ -191,7 +181,7 @@ fn unknown_offers(s: &Scene<'_>) -> Vec<OfferDoc> {
         Some(until) if repeats => barred("finish", format!("Not offered any more. {to} kept the key until {until}.")),
         _ => barred("finish", format!("{to} can’t recognise a repeat, so {who} could get it twice.")),
     };
-    let verdict_at = verdict_from(s.record, s.contract, s.answer_timeout);
+    let verdict_at = s.contract.zip(s.record.last_crossed).map(|(c, at)| did_not_happen_from(c, at, s.answer_timeout));
     let did_not = match verdict_at {
         _ if s.attempt_open => barred("did_not_happen", "An attempt is still open; its answer may still come."),
         Some(at) if at > s.now => {

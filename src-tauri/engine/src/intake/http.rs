@@ -113,8 +113,7 @@ struct Refusal {
 type Answer = Result<Response, Box<Refusal>>;
 
 fn no(status: StatusCode, code: &str, message: impl Into<String>, field: Option<&str>) -> Box<Refusal> {
-    let doc =
-        ErrorDoc { code: code.into(), message: message.into(), field: field.map(str::to_owned), action: None };
+    let doc = ErrorDoc { code: code.into(), message: message.into(), field: field.map(str::to_owned), action: None };
     Box::new(Refusal { status, doc, retry_after: None })
 }
 
@@ -230,7 +229,11 @@ struct Find {
     ),
     security(("token" = []))
 )]
-async fn find(State(door): State<Door>, query: Result<Query<Find>, axum::extract::rejection::QueryRejection>, headers: HeaderMap) -> Response {
+async fn find(
+    State(door): State<Door>,
+    query: Result<Query<Find>, axum::extract::rejection::QueryRejection>,
+    headers: HeaderMap,
+) -> Response {
     let answer = async {
         let source = door.bearer(&headers).await?.ok_or_else(unauthorised)?;
         let malformed = |field, why: &str| no(StatusCode::UNPROCESSABLE_ENTITY, "bad_input", why, Some(field));
@@ -277,7 +280,12 @@ impl Door {
         let signature = match Signature::read(headers, now) {
             None => return Err(unauthorised()),
             Some(Err(Unsigned::Missing(name))) => {
-                return Err(no(StatusCode::UNAUTHORIZED, "not_permitted", "this header is missing or unreadable", Some(name)));
+                return Err(no(
+                    StatusCode::UNAUTHORIZED,
+                    "not_permitted",
+                    "this header is missing or unreadable",
+                    Some(name),
+                ));
             }
             Some(Err(Unsigned::Time)) => {
                 let why = "signed more than five minutes ago or ahead: a recording, or a clock that is off";
@@ -367,7 +375,8 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Refusal>> {
         let why = format!("a proposal may have {BODY_LIMIT} bytes at most");
         no(StatusCode::PAYLOAD_TOO_LARGE, "bad_input", why, None)
     };
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
     if announced.is_some_and(|n| n > BODY_LIMIT as u64) {
         return Err(too_large());
     }

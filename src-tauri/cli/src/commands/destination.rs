@@ -1,0 +1,77 @@
+//! `destination add|list|test|contract|remove`.
+
+use crate::args::{Destination, DestinationAdd, DestinationTest};
+use crate::output::{Ended, document, first_line, prompt};
+use crate::session::{Needs, Session};
+use countersign_engine::{Failure, LoginSecret};
+use serde_json::json;
+use std::path::Path;
+
+/// A destination file is a page of text at most.
+const FILE_LIMIT: usize = 256 * 1024;
+
+pub async fn run(s: &Session, command: Destination) -> Ended {
+    match command {
+        Destination::Add(a) => add(s, a).await,
+        Destination::List => {
+            let desk = s.desk(Needs::Nothing).await?;
+            s.out.answer(&json!({ "destinations": desk.destinations(None).await? }))
+        }
+        Destination::Test(a) => test(s, a).await,
+        Destination::Contract(a) => {
+            let desk = s.desk(Needs::Nothing).await?;
+            s.out.answer(&json!({ "destination": a.name, "contracts": desk.contract(&a.name).await? }))
+        }
+        Destination::Remove(a) => {
+            let desk = s.desk(Needs::Secrets).await?;
+            let environment = environment(&desk, &a.name).await?;
+            s.unlock(&desk, &environment).await?;
+            desk.remove_destination(&a.name).await?;
+            s.out.answer(&json!({ "name": a.name, "removed": true }))
+        }
+    }
+}
+
+async fn environment(desk: &countersign_engine::Desk, name: &str) -> Result<String, Failure> {
+    let all = desk.destinations(None).await?;
+    let found = all.into_iter().find(|d| d.name == name);
+    found.map(|d| d.environment).ok_or_else(|| Failure::not_found(format!("there is no destination {name}")).at("name"))
+}
+
+async fn add(s: &Session, a: DestinationAdd) -> Ended {
+    let bytes = document("file", &a.file, FILE_LIMIT)?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::bad_input("file", "is not valid UTF-8"))?;
+    let desk = s.desk(Needs::Secrets).await?;
+    let base_dir = a.file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Everything the file says is checked before anybody is asked for a password.
+    let (config, _) = desk.core().destinations.describe(&text, base_dir)?;
+    s.unlock(&desk, &config.environment).await?;
+    let secret = match a.secret_fd {
+        Some(fd) => Some(first_line("secret-fd", fd)?),
+        None => prompt("Password or token")?,
+    };
+    let secret = secret.filter(|t| !t.is_empty()).ok_or_else(|| {
+        Failure::bad_input("secret-fd", "the password or token is missing: hand it over on a descriptor or type it")
+    })?;
+    s.out.answer(&desk.add_destination(&text, base_dir, &LoginSecret::new(secret)).await?)
+}
+
+async fn test(s: &Session, a: DestinationTest) -> Ended {
+    let desk = s.desk(Needs::Secrets).await?;
+    let environment = environment(&desk, &a.name).await?;
+    if a.send_to.is_some() {
+        s.unlock(&desk, &environment).await?;
+    }
+    let out = s.out;
+    let embedded = countersign_engine::sandbox_home::Embedded::start(desk.core()).await?;
+    let result = desk
+        .test_destination(&a.name, a.send_to.as_deref(), &move |step| {
+            // Progress is for the eye; the answer below has every step.
+            let _ = out.say(&format!("{:<16} {:<8} {}", step.step, step.state, step.text));
+        })
+        .await;
+    if let Some(embedded) = embedded {
+        embedded.stop().await;
+    }
+    s.out.answer(&result?)
+}

@@ -1,0 +1,68 @@
+//! `init` and `sending`.
+
+use crate::args::{Init, Sending, Switch};
+use crate::output::{Ended, prompt};
+use crate::session::{Needs, Session};
+use countersign_engine::{Failure, InitArgs, LIVE, Passphrase, SANDBOX, SecretsChoice, sandbox_home};
+use serde_json::json;
+
+/// Undo window of the embedded destination, in seconds.
+const SANDBOX_UNDO: u32 = 10;
+
+pub async fn init(s: &Session, a: Init) -> Ended {
+    let secrets = s.secrets()?.unwrap_or(SecretsChoice::Keychain);
+    let in_file = matches!(secrets, SecretsChoice::File(_));
+    if in_file && a.no_passphrase {
+        return Err(Failure::bad_input(
+            "no-passphrase",
+            "a secrets file is always encrypted: --no-passphrase cannot be used with file:",
+        ));
+    }
+    let passphrase = if a.no_passphrase { None } else { Some(new_passphrase(s)?) };
+    let args = InitArgs { owner: a.owner, sandbox: a.sandbox, secrets, passphrase };
+    let config = s.home.init(args, &s.clock()).await?;
+    let desk = s.desk(Needs::Secrets).await?;
+    sandbox_home::furnish(&desk, SANDBOX_UNDO).await?;
+    let mut environments = vec![json!({ "name": LIVE, "sending": false })];
+    if config.sandbox {
+        environments.push(json!({ "name": SANDBOX, "sending": true }));
+    }
+    s.out.answer(&json!({
+        "home": s.home.dir(),
+        "ledger": config.ledger_id,
+        "owner": config.owner,
+        "secrets": config.secrets.map(|c| c.to_string()),
+        "passphrase": config.passphrase,
+        "environments": environments,
+    }))
+}
+
+fn new_passphrase(s: &Session) -> Result<Passphrase, Failure> {
+    if s.global.passphrase_fd.is_some() {
+        return s.passphrase(false)?.ok_or_else(missing);
+    }
+    let first = prompt("New passphrase")?.ok_or_else(missing)?;
+    let again = prompt("The same again")?.ok_or_else(missing)?;
+    if first != again {
+        return Err(Failure::bad_input("passphrase", "the two differ; nothing was made"));
+    }
+    Passphrase::new(&first)
+}
+
+fn missing() -> Failure {
+    Failure::bad_input(
+        "passphrase-fd",
+        "a passphrase is needed: on the terminal, with --passphrase-fd N, or say --no-passphrase (the command line can then \
+         not approve in live)",
+    )
+}
+
+pub async fn sending(s: &Session, a: Sending) -> Ended {
+    let on = matches!(a.switch, Switch::On);
+    let desk = s.desk(if on { Needs::Secrets } else { Needs::Nothing }).await?;
+    if on {
+        s.unlock(&desk, &a.environment).await?;
+    }
+    desk.set_sending(&a.environment, on).await?;
+    s.out.answer(&json!({ "environment": a.environment, "sending": on }))
+}

@@ -1,0 +1,158 @@
+//! What dispatches: `dispatch`, `reconcile`, `serve`. One process at a time, by the home's lock.
+
+use crate::args::{Dispatch, Reconcile, Serve};
+use crate::output::Ended;
+use crate::session::{Needs, Session};
+use countersign_domain::State;
+use countersign_engine::intake::http;
+use countersign_engine::run::Handled;
+use countersign_engine::sandbox_home::Embedded;
+use countersign_engine::{Code, Desk, Dispatcher, Failure, Intake};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+pub async fn dispatch(s: &Session, a: Dispatch) -> Ended {
+    let core = s.core(Needs::Secrets).await?;
+    let dispatcher = Dispatcher::start(core.clone()).await?;
+    let embedded = Embedded::start(&core).await?;
+    if a.until_idle {
+        let handled = dispatcher.until_idle().await;
+        leave(embedded).await;
+        return summary(s, &handled?);
+    }
+    s.out.event(&json!({ "dispatching": s.home.dir() }), &format!("dispatching from {}", s.home.dir().display()))?;
+    dispatcher.run(until_signal()?).await;
+    leave(embedded).await;
+    Ok(0)
+}
+
+async fn leave(embedded: Option<Embedded>) {
+    if let Some(embedded) = embedded {
+        embedded.stop().await;
+    }
+}
+
+/// What was handled, on stdout; what a person must know, on stderr and in the exit code.
+fn summary(s: &Session, handled: &Handled) -> Ended {
+    let mut states: Vec<_> = handled.states.iter().collect();
+    states.sort_by_key(|(action, _)| action.0);
+    let actions: Vec<Value> = states.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
+    let refused: Vec<Value> = handled.refused.iter().map(|(_, failure)| json!(failure.doc())).collect();
+    let failures: Vec<Value> = handled.failures.iter().map(|failure| json!(failure.doc())).collect();
+    s.out.answer(&json!({ "actions": actions, "refused": refused, "failures": failures }))?;
+    let Some(code) = handled.code() else { return Ok(0) };
+    let told = handled.refused.iter().map(|(_, f)| f).chain(&handled.failures).find(|f| f.code == code);
+    let failure = match told {
+        Some(failure) => failure.clone(),
+        None => {
+            let first = states.iter().find(|(_, state)| code_of(**state) == Some(code)).map(|(id, _)| **id);
+            let failure = Failure::new(code, sentence(code));
+            first.map_or(failure.clone(), |id| failure.on(id))
+        }
+    };
+    Ok(s.out.failure(&failure))
+}
+
+fn code_of(state: State) -> Option<Code> {
+    match state {
+        State::Unknown => Some(Code::Unknown),
+        State::Refused => Some(Code::Refused),
+        State::GaveUp => Some(Code::GaveUp),
+        State::Prepared
+        | State::NeedsReview
+        | State::Approved
+        | State::InProgress
+        | State::Accepted
+        | State::Rejected
+        | State::Superseded
+        | State::ClosedUnknown => None,
+    }
+}
+
+fn sentence(code: Code) -> &'static str {
+    match code {
+        Code::Unknown => "the outcome of an action is not known; nothing was sent again, and the destination is asked",
+        Code::Refused => "a destination said no; nothing was sent",
+        Code::GaveUp => "the attempts ran out, each certainly not sent",
+        _ => "something was left undone",
+    }
+}
+
+pub async fn reconcile(s: &Session, a: Reconcile) -> Ended {
+    let core = s.core(Needs::Secrets).await?;
+    let desk = Desk::new(core.clone());
+    let only = match &a.id {
+        Some(id) => Some(desk.resolve_id(id).await?),
+        None => None,
+    };
+    let dispatcher = Dispatcher::start(core.clone()).await?;
+    let embedded = Embedded::start(&core).await?;
+    let asked = ask(&desk, &dispatcher, only).await;
+    leave(embedded).await;
+    let actions = asked?;
+    let unknown = actions.iter().any(|(_, state)| *state == State::Unknown);
+    match only {
+        Some(id) => s.out.answer(&desk.action(id).await?)?,
+        None => {
+            let list: Vec<Value> =
+                actions.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
+            s.out.answer(&json!({ "actions": list }))?
+        }
+    };
+    Ok(if unknown { Code::Unknown.exit() } else { 0 })
+}
+
+type Asked = Vec<(countersign_domain::ActionId, State)>;
+
+async fn ask(
+    desk: &Desk,
+    dispatcher: &Dispatcher,
+    only: Option<countersign_domain::ActionId>,
+) -> Result<Asked, Failure> {
+    let ids = match only {
+        Some(id) => vec![id],
+        None => desk.unknown().await?,
+    };
+    let mut asked = Vec::new();
+    for id in ids {
+        asked.push((id, dispatcher.ask_now(id).await?.state));
+    }
+    Ok(asked)
+}
+
+pub async fn serve(s: &Session, a: Serve) -> Ended {
+    let core = s.core(Needs::Secrets).await?;
+    let listener = http::bind(&a.listen).await?;
+    let dispatcher = Dispatcher::start(core.clone()).await?;
+    let embedded = Embedded::start(&core).await?;
+    let intake = Arc::new(Intake::open(&core).await?);
+    let address = listener.local_addr().map_err(|e| Failure::internal(e.to_string()))?;
+    let stop = until_signal()?;
+    s.out.event(&json!({ "listening": address.to_string() }), &format!("listening on {address}"))?;
+    let door = http::serve(listener, intake, stop.clone().cancelled_owned());
+    let (served, ()) = tokio::join!(door, dispatcher.run(stop));
+    leave(embedded).await;
+    served.map_err(|e| Failure::internal(format!("the door broke: {}", e.kind())))?;
+    Ok(0)
+}
+
+/// A token that is cancelled by Ctrl+C or SIGTERM.
+fn until_signal() -> Result<CancellationToken, Failure> {
+    let stop = CancellationToken::new();
+    let told = stop.clone();
+    #[cfg(unix)]
+    let mut term = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .map_err(|e| Failure::internal(format!("signals cannot be received: {}", e.kind())))?;
+    tokio::spawn(async move {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = term.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+        told.cancel();
+    });
+    Ok(stop)
+}

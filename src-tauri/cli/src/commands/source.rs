@@ -1,0 +1,30 @@
+//! `source add|list|revoke`.
+
+use crate::args::{Source, SourceAdd};
+use crate::output::Ended;
+use crate::session::{Needs, Session};
+use serde_json::json;
+
+pub async fn run(s: &Session, command: Source) -> Ended {
+    match command {
+        Source::Add(a) => add(s, a).await,
+        Source::List => {
+            let desk = s.desk(Needs::Nothing).await?;
+            s.out.answer(&json!({ "sources": desk.sources().await? }))
+        }
+        Source::Revoke(a) => {
+            let desk = s.desk(Needs::Secrets).await?;
+            desk.revoke_source(&a.name).await?;
+            s.out.answer(&json!({ "name": a.name, "revoked": true }))
+        }
+    }
+}
+
+async fn add(s: &Session, a: SourceAdd) -> Ended {
+    let desk = s.desk(Needs::Secrets).await?;
+    s.unlock(&desk, &a.environment).await?;
+    let list =
+        |all: Vec<String>| all.into_iter().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect::<Vec<_>>();
+    let made = desk.add_source(&a.name, &a.environment, &list(a.effects), &list(a.destinations), a.signed).await?;
+    s.out.answer(&made)
+}

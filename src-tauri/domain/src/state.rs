@@ -381,7 +381,19 @@ fn step(s: &Standing, fact: &Fact, am: Amendments) -> Result<Standing, Illegal> 
         (S::Unknown, F::Left) => Ok(to(S::ClosedUnknown)),
 
         (S::Accepted, F::Found) => no(Why::NoSuchRow),
-        (_, F::Found) => Ok(Standing { by_word: false, ..to(S::Accepted) }),
+        (
+            S::Prepared
+            | S::NeedsReview
+            | S::Approved
+            | S::InProgress
+            | S::Unknown
+            | S::Refused
+            | S::GaveUp
+            | S::Rejected
+            | S::Superseded
+            | S::ClosedUnknown,
+            F::Found,
+        ) => Ok(Standing { by_word: false, ..to(S::Accepted) }),
 
         (S::NeedsReview, F::Completed) if frozen => no(Why::CrossedOnce),
         (S::NeedsReview, F::Completed) => Ok(Standing { stale_claims: 0, ..to(S::Prepared) }),

@@ -37,6 +37,7 @@ pub mod time;
 pub mod wire;
 
 pub use action_key::{ActionKey, IdempotencyKey, LedgerSecret};
+pub use address::Mailbox;
 pub use approval::{Approval, ApprovalError, DeviceCert, DeviceKey, OwnerKey, Roster, Signable};
 pub use canonical::{AccountFingerprint, ConversationHash, PayloadHash, WireHash};
 pub use contract::{Contract, classify};

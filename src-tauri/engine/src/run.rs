@@ -99,8 +99,8 @@ pub struct Dispatcher {
     name: WorkerId,
     lock: Option<DispatcherLock>,
     running: Mutex<Running>,
-    /// Claims that did not verify are not tried again by this process until the journal of that action moved.
-    skip: Mutex<BTreeSet<ActionId>>,
+    /// Claims that did not verify, with the row's version then: not tried again until the action moved.
+    skip: Mutex<HashMap<ActionId, i64>>,
 }
 
 #[derive(Default)]
@@ -266,7 +266,7 @@ impl Dispatcher {
             match self.claim(None, false).await? {
                 Claimed::None => break,
                 Claimed::Refused { action, why } => {
-                    self.skip.lock().await.insert(action);
+                    self.pass_over(action).await;
                     report.refused.push((action, refused(action, &why)));
                 }
                 Claimed::Claimed(claim) => {
@@ -319,7 +319,7 @@ impl Dispatcher {
         let roster: Roster = self.core.roster().await?;
         let secret = self.core.ledger_secret().await?;
         let approvers_needed = self.core.settings.all_approvers_needed().await?;
-        let skip: Vec<ActionId> = self.skip.lock().await.iter().copied().collect();
+        let skip = self.passed_over().await;
         let request = ClaimRequest {
             worker: &self.name,
             reach: &reach,
@@ -335,6 +335,26 @@ impl Dispatcher {
             (Some(action), true) => self.core.ledger.claim_repeat(action, &request).await?,
             _ => self.core.ledger.claim(&request).await?,
         })
+    }
+
+    async fn pass_over(&self, action: ActionId) {
+        // A row that cannot even be read has no version.
+        let version = self.core.ledger.action(action).await.ok().flatten().map_or(0, |record| record.row_version);
+        self.skip.lock().await.insert(action, version);
+    }
+
+    async fn passed_over(&self) -> Vec<ActionId> {
+        let mut skip = self.skip.lock().await;
+        let mut still = Vec::new();
+        for (action, version) in skip.iter() {
+            // A row that cannot even be read has not been mended.
+            let now = self.core.ledger.action(*action).await;
+            if !matches!(now, Ok(Some(record)) if record.row_version != *version) {
+                still.push(*action);
+            }
+        }
+        skip.retain(|action, _| still.contains(action));
+        still
     }
 
     async fn environments(&self) -> Result<BTreeSet<String>, Failure> {

@@ -10,6 +10,8 @@ mod file;
 mod presence;
 mod sealing;
 mod system;
+#[cfg(test)]
+mod tests;
 
 pub use file::FileStore;
 pub use presence::{Presence, Signer};

@@ -5,8 +5,9 @@ use age::secrecy::{ExposeSecret, SecretString};
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// 2^15 scrypt steps: unlocking stays well under 0.3 s, in debug builds too (scrypt is always built optimised).
-const WORK_FACTOR: u8 = 15;
+/// 2^14 scrypt steps: unlocking stays well under 0.3 s, in debug builds and on a busy machine too (scrypt is always built
+/// optimised).
+const WORK_FACTOR: u8 = 14;
 /// More than we ever write, and little enough that a planted file cannot stall us.
 const WORK_FACTOR_MAX: u8 = 18;
 const AGE: &[u8] = b"age-encryption.org/";
@@ -67,22 +68,31 @@ pub(super) fn unwrap(wrapped: &[u8], passphrase: &Passphrase) -> Result<Zeroizin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    /// Time this thread spent working: the machine may be busy with other things.
+    #[cfg(target_os = "linux")]
+    fn on_processor() -> Duration {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn on_processor() -> Duration {
+        use std::sync::OnceLock;
+        static START: OnceLock<std::time::Instant> = OnceLock::new();
+        START.get_or_init(std::time::Instant::now).elapsed()
+    }
 
     #[test]
     fn r39_unlocking_takes_at_most_a_third_of_a_second() {
         let word = Passphrase::new("correct horse\n").unwrap();
         let sealed = wrap(b"bare", &word).unwrap();
         assert!(!sealed.windows(4).any(|w| w == b"bare"));
-        // The best of three: the machine may be busy with other builds.
-        let best = (0..3)
-            .map(|_| {
-                let start = std::time::Instant::now();
-                assert_eq!(*unwrap(&sealed, &word).unwrap(), b"bare");
-                start.elapsed()
-            })
-            .min()
-            .unwrap();
-        assert!(best < std::time::Duration::from_millis(300), "{best:?}");
+        let before = on_processor();
+        assert_eq!(*unwrap(&sealed, &word).unwrap(), b"bare");
+        let took = on_processor() - before;
+        assert!(took < Duration::from_millis(300), "{took:?}");
         let wrong = Passphrase::new("correct horsf").unwrap();
         assert_eq!(unwrap(&sealed, &wrong).unwrap_err().code, crate::failure::Code::Locked);
     }

@@ -233,7 +233,7 @@ Noor Brackley`,
       findings: [
         finding("look_alike_domain", "cc[0].email", "stop", "One letter differs from the domain you know, schreinerei-feldhaeuser.example. You have written to that one 23 times and never to this one.", true),
         finding("bcc_present", "bcc[0].email", "note", "The other recipients won’t see this one.", false),
-        finding("file_changed", "attachments[0]", "look", "The file differs from the one in the draft. Open it before you approve.", true),
+        finding("attachment_changed", "attachments[0]", "look", "The file differs from the one in the draft. Open it before you approve.", true),
       ],
     }),
     "Lieferplan-Auftragsbestätigung-2024-00817-überarbeitet.pdf",
@@ -275,7 +275,7 @@ Noor Brackley`,
     email(
       "A-2046",
       { name: "ليلى حدّاد", email: "layla@haddad-home.example", subject: "استفسار عن موعد تسليم طاولة الطعام", theirs: "مرحبا،\n\nأود أن أعرف موعد تسليم طاولة الطعام.\n\nشكرا،\nليلى", ours: "مرحبا ليلى،\n\nسنسلّم الطاولة يوم الخميس 16 مايو.\n\nNoor Brackley", minutes: 91 },
-      { findings: [finding("first_time_recipient", "to[0].email", "note", "You have never written to this address.", false)] },
+      { findings: [finding("first_time", "to[0].email", "note", "You have never written to this address.", false)] },
     ),
   );
   const priya = email(
@@ -283,7 +283,7 @@ Noor Brackley`,
     { name: "Ac\u200bme Priya Raman", email: "priya@raman-events.example", subject: "Tables for Saturday 🎉 one more bench?", theirs: "Hi!\n\nThe 🎉 is on Saturday, could we have one more bench?\n\nPriya", ours: "Hi Priya,\n\nOne more bench is no problem. It comes with the tables on Saturday, between 8 and 9.\n\nNoor", minutes: 115 },
   );
   (priya.payload as { attachments: unknown[] }).attachments.push({ filename: "invoice\u202efdp.exe", content_type: "application/pdf", size: 18_100, sha256: "5c".repeat(32) });
-  priya.findings = [finding("file_can_run", "attachments[0]", "stop", "The true type of this file is exe. Its name hides that with an unseen character.", true)];
+  priya.findings = [finding("can_run_programs", "attachments[0]", "stop", "The true type of this file is exe. Its name hides that with an unseen character.", true)];
   if (priya.conversation) priya.conversation.html = "<p>Hi!</p><p>The <b>🎉</b> is on Saturday, could we have one more bench?</p><p>Priya</p>";
   out.push(priya);
   out.push(

@@ -273,7 +273,7 @@ export async function makeFake(): Promise<Backend> {
     async findings(id, payload) {
       const mail = emailOf(payload);
       const added = [...mail.to, ...mail.cc, ...mail.bcc].map((box, i) => ({ box, i })).filter(({ box }) => !JSON.stringify(get(id).payload).includes(box.email));
-      return [...get(id).findings, ...added.map(({ box, i }) => finding("first_time_recipient", `cc[${i}].email`, "note", `You have never written to ${box.email}.`, false))];
+      return [...get(id).findings, ...added.map(({ box, i }) => finding("first_time", `cc[${i}].email`, "note", `You have never written to ${box.email}.`, false))];
     },
     async clearFinding(id, code, field) {
       const doc = get(id);

@@ -10,9 +10,10 @@ import type { MailboxForm } from "../bindings/MailboxForm";
 import type { NotTakenRow } from "../bindings/NotTakenRow";
 import type { Overview } from "../bindings/Overview";
 import type { ProbeStep } from "../bindings/ProbeStep";
+import type { SearchFilters } from "../bindings/SearchFilters";
 
 export type View = "awaiting" | "on_the_way" | "unknown" | "needs_review" | "history";
-export type Filters = { state?: string; destination?: string; from?: string; to?: string };
+export type Filters = SearchFilters;
 export type Verdict = "happened" | "did_not_happen" | "leave";
 export type Unlisten = () => void;
 

@@ -3,7 +3,6 @@
 export type Core = "dot" | "ring" | "diamond";
 export type Seal = { bands: string[]; core: Core };
 
-const CENTRE = 24;
 
 function bytesOf(hash: string): number[] {
   const bytes: number[] = [];
@@ -15,13 +14,13 @@ function bytesOf(hash: string): number[] {
 }
 
 /** One closed strand as a smooth path: quadratic curves through the midpoints of sampled points. */
-function strand(radius: number, amplitude: number, lobes: number, phase: number): string {
-  const count = lobes * 8;
+function strand(radius: number, amplitude: number, lobes: number, phase: number, centre = 24): string {
+  const count = lobes * (centre === 24 ? 8 : 20);
   const points: [number, number][] = [];
   for (let i = 0; i < count; i++) {
     const t = (i / count) * Math.PI * 2;
     const r = radius + amplitude * Math.cos(lobes * t + phase);
-    points.push([CENTRE + r * Math.cos(t), CENTRE + r * Math.sin(t)]);
+    points.push([centre + r * Math.cos(t), centre + r * Math.sin(t)]);
   }
   const at = (i: number) => points[(i + count) % count] as [number, number];
   const middle = (i: number): [number, number] => [(at(i)[0] + at(i + 1)[0]) / 2, (at(i)[1] + at(i + 1)[1]) / 2];
@@ -39,6 +38,15 @@ function band(radius: number, amplitude: number, lobes: number, phase: number, s
   let path = "";
   for (let k = 0; k < strands; k++) path += strand(radius, amplitude, lobes, phase + (2 * Math.PI * k) / strands);
   return path;
+}
+
+/** The large rosette of the first page, in a 200 box around 0: decoration, drawn like a seal but of nothing. */
+export function rosette(): { path: string; turns: number[] }[] {
+  const of = (radius: number, amplitude: number, lobes: number, strands: number) => ({
+    path: strand(radius, amplitude, lobes, 0, 0),
+    turns: Array.from({ length: strands }, (_, k) => (k * 360) / lobes / strands),
+  });
+  return [of(84, 13, 18, 7), of(58, 10, 14, 6), of(36, 9, 10, 6)];
 }
 
 const known = new Map<string, Seal>();

@@ -77,7 +77,7 @@ export type ReviewReason = "identity" | "situation" | "expired" | "put_back" | "
 /** Why an action needs review, from the engine's reason and from facts that don't depend on its wording. */
 export function reviewReason(doc: { reason: string | null; crossed_once: boolean; request_id: string | null }): ReviewReason {
   const reason = (doc.reason ?? "").toLowerCase();
-  if (doc.request_id === null || /identity|request_id|event_id|missing/.test(reason)) return "identity";
+  if (doc.request_id === null || /identity|request_id|event_id/.test(reason)) return "identity";
   if (/situation|wrote|answered|conversation|moved/.test(reason)) return "situation";
   if (/expir|too old/.test(reason)) return "expired";
   if (doc.crossed_once) return "put_back";

@@ -1,59 +1,160 @@
-// An action's journal as the steps a person reads. The words are the ledger's; this chooses shapes and lines.
+// An action's journal as the steps a person reads. The facts and their order are the ledger's; names, versions, keys and
+// fingerprints are put beside them from the same document.
 
 import type { ActionDoc } from "../bindings/ActionDoc";
+import type { JournalDoc } from "../bindings/JournalDoc";
 import type { Step } from "../components/Timeline.svelte";
 import { w } from "../words";
+import { localTimes, millis } from "./time";
 
-type Look = { icon: string; tone: string };
+const LOOKS: Record<string, [string, string]> = {
+  proposed: ["source", "grey"],
+  created: ["source", "grey"],
+  received: ["source", "grey"],
+  redrafted: ["pen", "grey"],
+  edited: ["pen", "grey"],
+  approved: ["sign", "ink"],
+  undone: ["undo", "grey"],
+  put_back: ["undo", "grey"],
+  expired: ["s-approved", "plum"],
+  account_changed: ["plug", "plum"],
+  situation_changed: ["s-review", "plum"],
+  accepted: ["s-accepted", "green"],
+  found: ["s-accepted", "green"],
+  said_happened: ["receipt", "ink"],
+  happened: ["receipt", "ink"],
+  said_did_not_happen: ["sign", "ink"],
+  did_not_happen: ["sign", "ink"],
+  left: ["x", "grey"],
+  leave: ["x", "grey"],
+  unclear: ["s-unknown", "amber"],
+  stale: ["s-unknown", "amber"],
+  refused: ["s-refused", "brick"],
+  rejected: ["s-rejected", "grey"],
+  completed: ["check", "grey"],
+  confirmed: ["check", "grey"],
+  revised: ["branch", "grey"],
+  absent: ["ask", "grey"],
+  looked: ["ask", "grey"],
+};
 
-function lookOf(fact: string): Look {
-  const f = fact.toLowerCase();
-  if (/propos|received|created|late_draft|duplicate/.test(f)) return { icon: "source", tone: "grey" };
-  if (/edit|draft_replaced/.test(f)) return { icon: "pen", tone: "grey" };
-  if (/approv/.test(f)) return { icon: "sign", tone: "ink" };
-  if (/undo|undone|put_back/.test(f)) return { icon: "undo", tone: "grey" };
-  if (/accept|found|happened$/.test(f) && !/not_happen/.test(f)) return { icon: "s-accepted", tone: "green" };
-  if (/unknown|unclear|doubt|stale/.test(f)) return { icon: "s-unknown", tone: "amber" };
-  if (/refus|gave_up/.test(f)) return { icon: "s-refused", tone: "brick" };
-  if (/reject/.test(f)) return { icon: "s-rejected", tone: "grey" };
-  if (/look|sighting|asked/.test(f)) return { icon: "ask", tone: "grey" };
-  if (/revis|supersed/.test(f)) return { icon: "branch", tone: "grey" };
-  if (/verdict|did_not_happen|settle|confirm|leave|closed_unknown/.test(f)) return { icon: "receipt", tone: "ink" };
-  if (/filed|filing/.test(f)) return { icon: "file", tone: "grey" };
-  return { icon: "", tone: "" };
-}
-
-const crossing = (fact: string) => /cross/.test(fact.toLowerCase());
-const lost = (fact: string) => /unknown|unclear|doubt/.test(fact.toLowerCase());
+const lost = (fact: string) => fact === "unclear" || fact === "stale";
+const bare = (text: string) => text.trim().replace(/\.$/, "");
 
 /** The first sentence names the step; what follows explains it. */
 function split(text: string): [string, string] {
-  const at = text.search(/[.?:] (?=\p{L})/u);
-  if (at < 0 || at > 70) return text.length > 90 ? [text.slice(0, text.lastIndexOf(" ", 80)), text.slice(text.lastIndexOf(" ", 80) + 1)] : [text.replace(/\.$/, ""), ""];
-  const keep = text[at] === "." ? at : at + 1;
-  return [text.slice(0, keep), text.slice(at + 2)];
+  const at = text.search(/[.?] (?=\p{L})/u);
+  if (at < 0 || at > 70) return [bare(text), ""];
+  return [text.slice(0, text[at] === "." ? at : at + 1), text.slice(at + 2)];
 }
 
-export function story(doc: ActionDoc, owner: string): Step[] {
-  const steps: Step[] = doc.journal.map((entry, i) => {
+type Told = { title: string; text: string; hash: string | null };
+
+class Teller {
+  #approvals = 0;
+  #attempts = 0;
+  #versions = 1;
+  constructor(
+    readonly doc: ActionDoc,
+    readonly owner: string,
+  ) {}
+
+  who(by: string): string {
+    const name = by.replace(/^source /, "");
+    return name === this.owner || name === "" ? w.you : name;
+  }
+
+  tell(entry: JournalDoc): Told {
+    const { doc } = this;
+    const who = this.who(entry.by);
+    const told = (title: string, text = "", hash: string | null = null): Told => ({ title, text, hash });
+    switch (entry.fact) {
+      case "proposed":
+      case "created":
+      case "received": {
+        const first = doc.deliveries[0];
+        return told(w.proposedBy(doc.source), first?.event_id ? w.eventSeen(first.event_id, doc.deliveries.length) : "");
+      }
+      case "redrafted":
+      case "edited":
+        this.#versions++;
+        return told(w.versionMade(this.#versions, who), "", this.#versions === doc.payload_version ? doc.payload_hash : null);
+      case "approved": {
+        const given = doc.approvals[this.#approvals++];
+        return given ? told(w.approvedVersion(this.who(given.by), given.payload_version), w.signedOn(given.device), given.payload_hash || null) : told(w.approvedVersion(who, doc.payload_version));
+      }
+      case "undone":
+      case "put_back":
+        return told(w.putBackBy(who));
+      case "rejected":
+        return told(w.rejectedBy(who), doc.reason ?? "");
+      case "completed":
+      case "confirmed":
+        return told(w.completedBy(who), doc.request_id ?? "");
+      case "revised":
+        return told(w.revisedBy(who), doc.revised_by ?? "");
+      case "claimed":
+        this.#attempts++;
+        return told(w.attemptTo(this.#attempts, doc.destination), doc.idempotency_key ? w.attemptKey(doc.idempotency_key) : "");
+      case "crossed":
+      case "crossing":
+        return told(w.fullyHanded);
+      case "unclear":
+      case "stale":
+        return told(w.noAnswer, [doc.state === "unknown" ? (doc.reason ?? "") : "", w.nothingElse].filter(Boolean).map((x) => `${bare(x)}.`).join(" "));
+      case "accepted":
+        return told(w.acceptedBy(doc.destination), [doc.receipt ? `${bare(w.receiptIs(doc.receipt.text))}.` : "", w.acceptedLimits].filter(Boolean).join(" "));
+      case "found":
+        return told(w.foundIt, doc.receipt?.text ?? "");
+      case "not_sent":
+        return told(w.notTakenTry, doc.reason ?? "");
+      case "said_happened":
+      case "happened":
+        return told(w.wordHappened(who), doc.receipt?.text ?? "");
+      case "said_did_not_happen":
+      case "did_not_happen":
+        return told(w.wordNot(who));
+      case "left":
+      case "leave":
+        return told(w.wordLeft(who));
+      default: {
+        const [title, text] = split(entry.text || entry.fact.replaceAll("_", " "));
+        return told(title, text);
+      }
+    }
+  }
+}
+
+export function story(doc: ActionDoc, owner: string, now = Date.now()): Step[] {
+  const teller = new Teller(doc, owner);
+  const steps: (Step & { order: number })[] = doc.journal.map((entry, i) => {
     const next = doc.journal[i + 1];
-    const [title, text] = split(entry.text || entry.fact.replaceAll("_", " "));
-    const by = entry.by === owner || /^(worker|destination|engine|source .*)$/.test(entry.by) ? "" : entry.by;
+    const [icon, tone] = LOOKS[entry.fact] ?? ["", ""];
+    const told = teller.tell(entry);
     return {
       key: String(entry.seq),
-      ...lookOf(entry.fact),
-      title,
-      text: [text, by].filter(Boolean).join(" · "),
+      icon,
+      tone,
+      ...told,
+      text: localTimes(told.text, now),
       at: entry.at,
-      hash: null,
-      line: next && (lost(next.fact) || (crossing(entry.fact) && doc.state === "in_progress")) ? "gap" : "",
+      line: next && lost(next.fact) ? "gap" : "",
+      order: millis(entry.at),
     };
   });
+  // Look-ups that proved nothing move no state and stand in no journal row of their own kind.
+  const told = new Set(doc.journal.filter((e) => e.fact === "looked").map((e) => Math.round(millis(e.at) / 1000)));
+  doc.lookups.forEach((look, i) => {
+    if (told.has(Math.round(millis(look.at) / 1000))) return;
+    steps.push({ key: `look-${i}`, icon: "ask", tone: "grey", title: w.lookedUp, text: localTimes(look.text, now), at: look.at, hash: null, line: "", order: millis(look.at) });
+  });
+  steps.sort((a, b) => a.order - b.order);
   const waits = doc.next && ["look", "attempt", "undo_ends"].includes(doc.next.what) ? doc.next : null;
-  if (waits && steps.length) {
-    (steps[steps.length - 1] as Step).line = "dot";
-    const titles: Record<string, string> = { look: w.offer["ask"] ?? "", attempt: w.queued, undo_ends: w.held };
-    steps.push({ key: "next", icon: "", tone: "", title: titles[waits.what] ?? w.next, text: waits.text, at: waits.at, hash: null, line: "next" });
+  const last = steps[steps.length - 1];
+  if (waits && last) {
+    last.line = "dot";
+    const titles: Record<string, string> = { look: w.askAgain, attempt: w.queued, undo_ends: w.held };
+    steps.push({ key: "next", icon: "", tone: "", title: titles[waits.what] ?? w.next, text: localTimes(waits.text, now), at: waits.at, hash: null, line: "next", order: Infinity });
   }
   return steps;
 }

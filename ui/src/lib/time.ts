@@ -46,6 +46,11 @@ export function moment(time: string, now: number): string {
   return days === 0 ? clock(time) : `${brief(time, now)}, ${clock(time)}`;
 }
 
+/** Sentences of the engine carry exact UTC times; a person reads them in their own. */
+export function localTimes(text: string, now: number): string {
+  return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(time, now));
+}
+
 export function longDay(time: string): string {
   const at = new Date(time);
   return Number.isNaN(at.getTime()) ? "" : longFormat.format(at);

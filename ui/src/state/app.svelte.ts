@@ -75,6 +75,8 @@ class App {
   barMessage = $state("");
   busy = $state(false);
   focusView = $state(false);
+  /** The action in front of the person; a toast is only for what is out of view. */
+  onScreen = $state<string | null>(null);
   sideHidden = $state(stored("sidebar") === "hidden");
   singles = $state(stored("single-keys") !== "off");
   held = $state.raw<ActionDoc[]>([]);

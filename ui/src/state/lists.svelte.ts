@@ -1,5 +1,6 @@
 // One list of the ledger, read page by page with the engine's cursor. Never the whole of it.
 
+import { untrack } from "svelte";
 import type { Backend, View } from "../backend";
 import { errorOf } from "../backend";
 import type { ActionRow } from "../bindings/ActionRow";
@@ -29,7 +30,7 @@ export class ActionList {
 
   /** Reads the first page if nothing was read yet or something moved since. */
   async open(): Promise<void> {
-    if (this.#stale && !this.#reading) await this.#first([]);
+    if (this.#stale && !this.#reading) await untrack(() => this.#first([]));
   }
 
   /** Something moved. A list that is not on screen is only marked; it is read when it is opened. */

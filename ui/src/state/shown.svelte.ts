@@ -1,5 +1,6 @@
 // The request on screen: its actions as documents, read again when one of them moves.
 
+import { untrack } from "svelte";
 import { errorOf } from "../backend";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import { app } from "./app.svelte";
@@ -25,7 +26,12 @@ export class Shown {
     });
   }
 
-  async show(id: string | null): Promise<void> {
+  /** Called from effects: what it reads must not make it run again. */
+  show(id: string | null): Promise<void> {
+    return untrack(() => this.#show(id));
+  }
+
+  async #show(id: string | null): Promise<void> {
     if (id === this.id && this.docs.length) return;
     this.id = id;
     this.missing = false;

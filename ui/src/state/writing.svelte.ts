@@ -1,5 +1,6 @@
 // A text being written: kept per keystroke, its fingerprint live, saved as a new version only when the person says so.
 
+import { untrack } from "svelte";
 import { errorOf } from "../backend";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
@@ -44,7 +45,11 @@ export class Writing {
     return (this.doc?.payload_version ?? 0) + (this.dirty ? 1 : 0);
   }
 
-  async open(id: string): Promise<void> {
+  open(id: string): Promise<void> {
+    return untrack(() => this.#open(id));
+  }
+
+  async #open(id: string): Promise<void> {
     try {
       const doc = await app.engine.action(id);
       const text = await app.engine.keptText(id).catch(() => null);

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { compare, initials, partsOf, plausible } from "../src/lib/address";
+import { changes, putBack, textChanges } from "../src/lib/changes";
+import { facts } from "../src/lib/facts";
+import { fieldsOf, withFields } from "../src/lib/payload";
+import { digits, sealOf } from "../src/lib/seal";
+import { pieces } from "../src/lib/unseen";
+import { localTimes } from "../src/lib/time";
+
+const chips = (text: string, body = false) => pieces(text, body).flatMap((p) => (p.unseen ? [p.unseen] : []));
+
+describe("unseen characters", () => {
+  it("f28_zero_width_and_direction_overrides_are_chips_in_names_and_files", () => {
+    expect(chips("Ac\u200bme Pay")).toEqual(["ZWSP"]);
+    expect(chips("invoice\u202efdp.exe")).toEqual(["RLO"]);
+    expect(chips("a\u00adb\u2066c\u2069\ufeff")).toEqual(["SHY", "LRI", "PDI", "BOM"]);
+    expect(chips("line\nbreak")).toEqual(["U+000A"]);
+  });
+  it("f28_nothing_is_stripped", () => {
+    const text = "Ac\u200bme \u202eyap";
+    expect(pieces(text).map((p) => p.text ?? String.fromCodePoint(Number.parseInt(p.code.slice(2), 16))).join("")).toBe(text);
+  });
+  it("f28_line_ends_in_a_body_and_joiners_that_belong_to_a_script_are_ordinary_text", () => {
+    expect(chips("one\ntwo\tthree", true)).toEqual([]);
+    expect(chips("👩‍🔧 می‌خواهم")).toEqual([]);
+    expect(chips("pay\u200dpal")).toEqual(["ZWJ"]);
+  });
+});
+
+describe("addresses", () => {
+  it("f29_the_domain_is_what_stands_after_the_last_at_outside_quotes", () => {
+    expect(partsOf('"sales@rival.example"@example.test')).toEqual({ local: '"sales@rival.example"@', domain: "example.test" });
+    expect(partsOf("noor@brackenhall.example").domain).toBe("brackenhall.example");
+  });
+  it("r17_the_comparison_marks_the_letters_that_differ", () => {
+    const [mine, known] = compare("kestre1-supply.example", "kestrel-supply.example");
+    expect(mine.filter((m) => m.differs).map((m) => m.text)).toEqual(["1"]);
+    expect(known.filter((m) => m.differs).map((m) => m.text)).toEqual(["l"]);
+  });
+  it("r17_a_half_typed_address_is_not_added", () => {
+    expect(plausible("sam@brackenhall.example")).toBe(true);
+    for (const bad of ["sam", "sam@", "@x.example", "sam@x", "a b@x.example", "a@x.example, b@y.example"]) expect(plausible(bad), bad).toBe(false);
+    expect(initials("Jürgen Großmann-Feldhäuser")).toBe("JF");
+  });
+});
+
+describe("editing", () => {
+  const payload = { from: { email: "a@b.example" }, to: [{ email: "c@d.example", name: null }], subject: "Re: x", text: "One.\n\nTwo tell me by noon.", in_reply_to: "<m@d>", attachments: [], unknown_zero: 0 };
+  it("f14_an_untouched_payload_comes_back_the_same", () => {
+    expect(JSON.stringify(withFields(payload, fieldsOf(payload)))).toBe(JSON.stringify(payload));
+  });
+  it("f14_absent_fields_stay_absent_and_an_emptied_one_stays_empty", () => {
+    const next = withFields(payload, { ...fieldsOf(payload), text: "" }) as Record<string, unknown>;
+    expect("cc" in next).toBe(false);
+    expect(next["text"]).toBe("");
+    expect(next["unknown_zero"]).toBe(0);
+  });
+  it("r13_changes_are_named_and_each_can_be_put_back", () => {
+    const before = fieldsOf(payload);
+    const after = { ...before, text: before.text.replace("tell me", "please call me"), cc: [{ email: "sam@b.example" }] };
+    const list = changes(before, after);
+    expect(list.map((c) => [c.where, c.removed.trim(), c.added.trim(), c.paragraph])).toEqual([
+      ["cc", "", "sam@b.example", 0],
+      ["text", "tell", "please call", 2],
+    ]);
+    let back = after;
+    for (const change of [...list].reverse()) back = putBack(before, back, change);
+    expect(back).toEqual(before);
+  });
+  it("f13_added_and_removed_text_makes_up_both_sides", () => {
+    const [a, b] = ["The driver comes at 9 on Friday.", "The driver comes at 10 or 11 on Friday morning."];
+    const runs = textChanges(a, b);
+    expect(runs.filter((r) => r.kind !== "added").map((r) => r.text).join("")).toBe(a);
+    expect(runs.filter((r) => r.kind !== "removed").map((r) => r.text).join("")).toBe(b);
+  });
+});
+
+describe("what is drawn around a text", () => {
+  it("r17_underlines_leave_the_text_as_it_is", () => {
+    const text = "It leaves on Thursday 16 May and costs 45 € a chair; there is no extra charge.";
+    expect(facts(text).map((r) => r.text).join("")).toBe(text);
+    expect(facts(text).filter((r) => r.fact).map((r) => r.text)).toEqual(["Thursday 16 May", "45 € a chair", "no extra charge"]);
+  });
+  it("r12_one_changed_digit_draws_another_seal", () => {
+    const a = "28f19ec8".repeat(8);
+    const b = `38${a.slice(2)}`;
+    expect(sealOf(a, 46)).not.toEqual(sealOf(b, 46));
+    expect(sealOf(a, 22).bands).toHaveLength(1);
+    expect(digits(a)).toBe("28F1 9EC8");
+    expect(digits(a, 64).replaceAll(" ", "").toLowerCase()).toBe(a);
+  });
+  it("r37_times_in_sentences_are_shown_in_the_persons_zone", () => {
+    const now = Date.parse("2026-11-30T10:00:00Z");
+    expect(localTimes("Next try 2026-11-30T10:05:00Z.", now)).not.toContain("2026-");
+  });
+});

@@ -3,6 +3,7 @@
 use crate::canonical::{WireHash, sha256};
 use std::fmt;
 
+/// The bytes that are signed and sent; a retry sends the same ones.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Wire(Vec<u8>);
 

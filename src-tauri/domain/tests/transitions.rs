@@ -178,11 +178,9 @@ fn standings() -> Vec<Standing> {
                             };
                             let open = state == S::InProgress;
                             let waits = matches!(state, S::Prepared | S::NeedsReview | S::GaveUp | S::Refused);
-                            let sound = (open || !(s.crossing || s.in_doubt))
-                                && (s.crossed_once || !(s.crossing || s.in_doubt))
-                                && (waits || signed == 0)
-                                && (!open || attempts < allowed);
-                            if sound {
+                            let of_an_attempt = s.crossing || s.in_doubt;
+                            let sound_flags = !of_an_attempt || (open && s.crossed_once);
+                            if sound_flags && (waits || signed == 0) && (!open || attempts < allowed) {
                                 all.push(s);
                             }
                         }

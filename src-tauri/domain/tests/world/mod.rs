@@ -77,7 +77,7 @@ impl World {
 
     /// The destination acts on a wire. Where keys are honoured a second request under the key does nothing.
     fn act(&mut self, wire: Wire, to: Destination) {
-        if !(to.keyed && !self.effects.is_empty()) {
+        if !to.keyed || self.effects.is_empty() {
             self.effects.push(wire);
         }
     }
@@ -214,15 +214,15 @@ fn attempt(w: &World, to: Destination, all: &mut Vec<Step>) {
     let conflict = to.keyed && w.effects.first().is_some_and(|first| Some(*first) != w.open);
     if !conflict {
         all.push(theirs("accepted", Fact::Accepted, |w, to| {
-            w.open.map(|wire| w.act(wire, to));
+            act(w, to);
             w.settled();
         }));
         all.push(theirs("acted, answer lost", Fact::Unclear, |w, to| {
-            w.open.map(|wire| w.act(wire, to));
+            act(w, to);
             lost(w);
         }));
         all.push(theirs("acted, worker dies", Fact::Stale, |w, to| {
-            w.open.map(|wire| w.act(wire, to));
+            act(w, to);
             lost(w);
         }));
     }
@@ -237,6 +237,12 @@ fn attempt(w: &World, to: Destination, all: &mut Vec<Step>) {
     // A clean no, to this attempt.
     all.push(theirs("put off after crossing", Fact::NotSent { counts: true }, |w, _| w.open = None));
     all.push(theirs("refused", Fact::Refused, |w, _| w.open = None));
+}
+
+fn act(w: &mut World, to: Destination) {
+    if let Some(wire) = w.open {
+        w.act(wire, to);
+    }
 }
 
 fn lost(w: &mut World) {

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Why a document was refused, and where. `field` is a path such as `actions[0].payload.to[1].email`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {reason}")]
+#[error("{field}{}{reason}", if field.is_empty() { "" } else { ": " })]
 pub struct FieldError {
     pub field: String,
     pub reason: String,

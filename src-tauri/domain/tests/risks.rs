@@ -147,6 +147,11 @@ fn r17_honest_domains_are_not_called_look_alikes() {
         assert_eq!(likeness(one, other), None, "{one} {other}");
     }
     none(&of(|v| v["to"][0]["email"] = json!("x@buyer.example")), "look_alike_domain");
+    // Two large providers are a letter apart by chance; an imitation of one of them is none of them.
+    let mail = Known { domains: vec![("gmail.com".into(), 900)], ..Known::default() };
+    let to = |address: &str| findings(&email(|v| v["to"][0]["email"] = json!(address)), None, &mail);
+    none(&to("x@ymail.com"), "look_alike_domain");
+    one(&to("x@gmaill.com"), "look_alike_domain", "to[0].email");
     // The well-known one is not the imitation of the rare one.
     let known =
         Known { domains: vec![("customer.example".into(), 9), ("custmer.example".into(), 1)], ..Known::default() };

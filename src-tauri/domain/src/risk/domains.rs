@@ -21,6 +21,32 @@ pub enum Likeness {
 /// Labels shorter than this differ by one letter from many honest ones.
 const SHORT: usize = 4;
 
+/// Providers at which millions have their address, some a letter apart. None of them imitates another.
+const PROVIDERS: [&str; 22] = [
+    "aol.com",
+    "fastmail.com",
+    "gmail.com",
+    "gmx.at",
+    "gmx.ch",
+    "gmx.com",
+    "gmx.de",
+    "gmx.net",
+    "googlemail.com",
+    "hotmail.com",
+    "icloud.com",
+    "live.com",
+    "mac.com",
+    "mail.com",
+    "me.com",
+    "outlook.com",
+    "proton.me",
+    "web.de",
+    "yahoo.com",
+    "ymail.com",
+    "yandex.com",
+    "zoho.com",
+];
+
 /// Whether `domain` could be taken for `known`; both in lower case and in their `xn--` form.
 pub fn likeness(domain: &str, known: &str) -> Option<Likeness> {
     if domain == known || below(domain, known) || below(known, domain) {
@@ -102,7 +128,7 @@ pub(super) fn findings(email: &EmailView, conversation: Option<&Conversation>, k
 }
 
 fn look_alike(field: &str, domain: &str, established: &[Established], known: &Known) -> Option<Finding> {
-    if is_own(domain, known) {
+    if is_own(domain, known) || PROVIDERS.contains(&domain) {
         return None;
     }
     let used = |domain: &str| established.iter().filter(|e| e.domain == domain).map(|e| e.count).max().unwrap_or(0);

@@ -4,7 +4,7 @@ import type { ProbeStep } from "./ProbeStep";
 /**
  * What a connection test showed.
  */
-export type DestinationTest = { name: string, account: string, steps: Array<ProbeStep>, sent_folder: string | null, size_limit: bigint | null, 
+export type DestinationTest = { name: string, account: string, steps: Array<ProbeStep>, sent_folder: string | null, size_limit: number | null, 
 /**
  * Set when a test message was sent: the destination's answer.
  */

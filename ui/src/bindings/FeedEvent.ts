@@ -3,7 +3,7 @@
 /**
  * The journal moved: what the window should read again.
  */
-export type FeedEvent = { seq: bigint, actions: Array<string>, 
+export type FeedEvent = { seq: number, actions: Array<string>, 
 /**
  * One sentence for the polite live region, if this deserves one.
  */

@@ -33,4 +33,4 @@ no_keychain: string | null, destinations: Array<DestinationRow>,
 /**
  * Last journal number this overview includes.
  */
-seq: bigint, now: string, };
+seq: number, now: string, };

@@ -164,8 +164,9 @@ fn held(then: Misbehaviour) -> Misbehaviour {
 
 /// The faults of the field, by name. Each is an ordinary value of the types above.
 impl Fault {
-    /// SMTP cannot be reached: the connection is reset before the greeting.
-    pub fn smtp_down() -> Fault {
+    /// SMTP takes the connection and resets it before the greeting, as a forwarder does whose server is gone. For a port
+    /// where nobody listens see [`crate::Sandbox::go_down`].
+    pub fn smtp_resets_first() -> Fault {
         smtp(SmtpStage::Connect, false, Misbehaviour::Reset)
     }
     /// The greeting is this code instead of 220 (421 too busy, 554 no service).
@@ -272,7 +273,7 @@ impl Fault {
             Misbehaviour::Raw { text: "451 4.3.0 local error\r\n250 2.0.0 queued\r\n".to_owned() },
         )
     }
-    /// IMAP cannot be reached.
+    /// IMAP takes the connection and resets it before the greeting.
     pub fn imap_down() -> Fault {
         imap(ImapStage::Connect, false, Misbehaviour::Reset)
     }
@@ -284,6 +285,18 @@ impl Fault {
     /// SEARCH is refused.
     pub fn search_refused() -> Fault {
         imap(ImapStage::Search, false, Misbehaviour::No { text: "[UNAVAILABLE] search is down".to_owned() })
+    }
+    /// The connection is closed in the middle of SEARCH.
+    pub fn search_cut() -> Fault {
+        imap(ImapStage::Search, false, Misbehaviour::Close)
+    }
+    /// FETCH is refused.
+    pub fn fetch_refused() -> Fault {
+        imap(ImapStage::Fetch, false, Misbehaviour::No { text: "[UNAVAILABLE] cannot read now".to_owned() })
+    }
+    /// The connection is closed in the middle of FETCH.
+    pub fn fetch_cut() -> Fault {
+        imap(ImapStage::Fetch, false, Misbehaviour::Close)
     }
     /// SEARCH is never answered.
     pub fn search_hangs() -> Fault {

@@ -21,6 +21,7 @@ mod delivery;
 mod faults;
 mod imap;
 mod line;
+mod listen;
 mod message;
 mod server;
 mod signals;

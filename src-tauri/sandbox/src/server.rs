@@ -2,21 +2,20 @@
 
 use std::fmt;
 use std::fs;
-use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
 use crate::config::{Config, Habits, ImapFeatures, SmtpFeatures};
 use crate::control::{self, Release};
 use crate::faults::{Fault, Times};
+use crate::listen::{bind, listen};
 use crate::signals::{Point, TimedOut, WAIT_LIMIT};
 use crate::store::Store;
 use crate::world::{Appended, Effect, Protocol, Said, Stored, World, folder_name, lower};
@@ -123,6 +122,7 @@ pub struct Sandbox {
     world: Arc<World>,
     running: Running,
     stop: watch::Sender<bool>,
+    listening: [watch::Sender<bool>; 2],
     servers: Vec<JoinHandle<()>>,
     note: Option<PathBuf>,
 }
@@ -131,12 +131,6 @@ impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Sandbox").field(&self.running).finish()
     }
-}
-
-async fn bind(port: u16) -> io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
 }
 
 impl Sandbox {
@@ -164,14 +158,17 @@ impl Sandbox {
         };
         let (stop, stopped) = watch::channel(false);
         let token = running.token.clone();
+        let listening = [watch::Sender::new(true), watch::Sender::new(true)];
+        let [smtp_up, imap_up] = &listening;
+        let always = watch::Sender::new(true);
         let servers = vec![
-            listen(smtp_listener, world.clone(), stopped.clone(), smtp::serve),
-            listen(imap_listener, world.clone(), stopped.clone(), imap::serve),
-            listen(control_listener, world.clone(), stopped, move |stream, world| {
+            listen(smtp_listener, world.clone(), stopped.clone(), smtp_up.subscribe(), smtp::serve),
+            listen(imap_listener, world.clone(), stopped.clone(), imap_up.subscribe(), imap::serve),
+            listen(control_listener, world.clone(), stopped, always.subscribe(), move |stream, world| {
                 control::serve(stream, world, token.clone())
             }),
         ];
-        Ok(Sandbox { world, running, stop, servers, note })
+        Ok(Sandbox { world, running, stop, listening, servers, note })
     }
 
     /// Stops and waits until nothing is served any more.
@@ -232,6 +229,31 @@ impl Sandbox {
     /// Lets go of held answers, of what slow indexes hide, or of both.
     pub fn release(&self, what: Release) {
         self.world.release(what);
+    }
+
+    /// Closes the server's port: whoever connects is refused. Connections that are open stay open.
+    ///
+    /// # Errors
+    /// When the port does not close in time.
+    pub async fn go_down(&self, server: Protocol) -> Result<(), TimedOut> {
+        self.listen_on(server, false, Point::WentDown).await
+    }
+
+    /// Opens the port again.
+    ///
+    /// # Errors
+    /// When the port was taken by somebody else meanwhile.
+    pub async fn come_back(&self, server: Protocol) -> Result<(), TimedOut> {
+        self.listen_on(server, true, Point::CameBack).await
+    }
+
+    async fn listen_on(&self, server: Protocol, wanted: bool, point: Point) -> Result<(), TimedOut> {
+        let seen = self.count(point);
+        let switch = &self.listening[usize::from(server == Protocol::Imap)];
+        if switch.send_replace(wanted) == wanted {
+            return Ok(());
+        }
+        self.wait_for(point, seen + 1).await
     }
 
     /// Changes what the provider does unasked.
@@ -373,37 +395,4 @@ fn write_note(path: &Path, running: &Running) -> io::Result<()> {
     let fresh = path.with_extension("new");
     io::Write::write_all(&mut options.open(&fresh)?, &serde_json::to_vec(running)?)?;
     fs::rename(fresh, path)
-}
-
-/// Takes connections until told to stop, then ends them all.
-fn listen<F>(
-    listener: TcpListener,
-    world: Arc<World>,
-    mut stopped: watch::Receiver<bool>,
-    serve: impl Fn(TcpStream, Arc<World>) -> F + Send + 'static,
-) -> JoinHandle<()>
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    tokio::spawn(async move {
-        let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                // An error means that the sender is gone, which is a stop as well.
-                _ = stopped.wait_for(|stop| *stop) => break,
-                taken = listener.accept() => match taken {
-                    Ok((stream, _)) => {
-                        // Replies are small and awaited; they must not wait for more to come.
-                        if let Err(error) = stream.set_nodelay(true) {
-                            tracing::debug!(%error, "no TCP_NODELAY");
-                        }
-                        connections.spawn(serve(stream, world.clone()));
-                    }
-                    Err(error) => tracing::warn!(%error, "the sandbox could not take a connection"),
-                },
-                Some(_) = connections.join_next() => {}
-            }
-        }
-        connections.shutdown().await;
-    })
 }

@@ -58,6 +58,10 @@ pub enum Point {
     Appended,
     /// IDLE is running: `+ idling` was sent.
     Idling,
+    /// A server stopped listening.
+    WentDown,
+    /// A server listens again, on its old port.
+    CameBack,
     /// A message became visible in a folder (delivered, filed, appended or released from a slow index).
     Filed,
 }

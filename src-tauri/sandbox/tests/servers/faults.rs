@@ -1,4 +1,4 @@
-use countersign_sandbox::{Fault, Point, Release, Sandbox, SmtpFeatures, Times};
+use countersign_sandbox::{Fault, Point, Protocol, Release, Sandbox, SmtpFeatures, Times};
 
 use crate::peer::{MESSAGE, Peer, SUPPORT, Tried, reading, sandbox, stuffed, submitting, with_recipient};
 
@@ -80,7 +80,7 @@ async fn every_fault_at_the_end_answers_and_acts_as_its_name_says() -> Tried {
 #[tokio::test]
 async fn faults_before_the_final_dot_never_leave_a_message() -> Tried {
     let sandbox = sandbox().await?;
-    sandbox.fault_once(Fault::smtp_down());
+    sandbox.fault_once(Fault::smtp_resets_first());
     let mut peer = Peer::connect(sandbox.smtp_addr()).await?;
     assert_eq!(peer.line().await, None);
     sandbox.fault_once(Fault::greets_with(554));
@@ -207,5 +207,20 @@ async fn a_bounce_comes_after_the_250() -> Tried {
     assert_eq!(sandbox.mailbox("robin@customer.example", "INBOX").len(), 0);
     let reports = sandbox.mailbox(SUPPORT, "INBOX");
     assert!(String::from_utf8_lossy(&reports[0].bytes).contains("Action: failed\r\n"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_refuses_connections_and_comes_back_on_its_port() -> Tried {
+    let sandbox = sandbox().await?;
+    let mut before = with_recipient(&sandbox).await?;
+    sandbox.go_down(Protocol::Smtp).await?;
+    sandbox.go_down(Protocol::Smtp).await?;
+    let refused = Peer::connect(sandbox.smtp_addr()).await.err().map(|error| error.kind());
+    assert_eq!(refused, Some(std::io::ErrorKind::ConnectionRefused));
+    assert_eq!(before.smtp("NOOP").await, 250, "who is in stays in");
+    reading(&sandbox).await?;
+    sandbox.come_back(Protocol::Smtp).await?;
+    submitting(&sandbox).await?;
     Ok(())
 }

@@ -90,6 +90,28 @@ fn message(
     Ok(bytes)
 }
 
+/// A message to try a destination with.
+pub(crate) fn test_message(
+    from: &Mailbox,
+    to: &Mailbox,
+    message_id: &str,
+    at: Timestamp,
+) -> Result<Vec<u8>, Unrenderable> {
+    let text = "This is a test message of Countersign. It was sent because somebody tried this mailbox.\r\n";
+    let bytes = MessageBuilder::new()
+        .header("From", list(std::slice::from_ref(from)))
+        .header("To", list(std::slice::from_ref(to)))
+        .subject("Countersign test message")
+        .header("Date", Date::new(at.millis().div_euclid(1000)))
+        .header("Message-ID", Raw::new(message_id))
+        .header("Auto-Submitted", Raw::new("auto-generated"))
+        .body(MimePart::new("text/plain", text))
+        .write_to_vec()
+        .map_err(|e| Unrenderable::new("", format!("the message cannot be written: {e}")))?;
+    check::check_bytes(&bytes).map_err(|why| Unrenderable::new("", why))?;
+    Ok(bytes)
+}
+
 fn body<'a>(email: &'a EmailView, seed: &str) -> MimePart<'a> {
     let leaf = |kind: &'static str, text: &str| MimePart::new(kind, BodyPart::Text(normal_lines(text).into()));
     let multipart = |kind: &'static str, letter: &str, parts: Vec<MimePart<'a>>| {

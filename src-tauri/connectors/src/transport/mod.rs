@@ -5,6 +5,7 @@ pub mod reply;
 pub mod smtp;
 mod talk;
 pub mod tls;
+pub(crate) mod trial;
 
 pub use poised::{Crossed, LateReader, Poised};
 pub use reply::{Reply, SmtpReply, Step};

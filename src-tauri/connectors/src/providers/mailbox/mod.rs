@@ -1,26 +1,86 @@
-//! SMTP submission with an IMAP mailbox.
+//! SMTP submission with an IMAP mailbox: the first destination.
 
 pub mod config;
+mod contract;
+mod filing;
+mod look;
+mod situation;
+mod trial;
 
-use crate::*;
+use crate::letter::Letter;
+use crate::mailbox::Imap;
+use crate::registry::Learned;
+use crate::transport::reply::answer;
+use crate::transport::smtp::{self, Envelope};
+use crate::transport::tls::{Server, Trust};
+use crate::{
+    Connector, Filing, Halted, Login, Parent, Poised, Preview, Probe, Reply, SetupError, Situation, Step, TestSend,
+    Unrenderable, Whoami,
+};
+use async_trait::async_trait;
+use config::{Endpoint, FilesSent, MailboxConfig};
+use countersign_domain::contract::answer_receipt;
 use countersign_domain::json::FieldError;
+use countersign_domain::{
+    AccountFingerprint, Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, Sealed, Sighting,
+    Timestamp, Wire,
+};
 use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 
 pub const KIND: &str = "mailbox";
 
 pub struct MailboxDestination {
-    config: config::MailboxConfig,
+    config: MailboxConfig,
+    smtp: Server,
+    imap: Option<Server>,
+    /// What is set, else what a test message taught.
+    files_sent_itself: Option<bool>,
 }
 
 impl MailboxDestination {
-    pub fn new(config: &config::MailboxConfig, _base_dir: &Path, _learned: &Learned) -> Result<Self, FieldError> {
-        Ok(MailboxDestination { config: config.clone() })
+    pub fn new(config: &MailboxConfig, base_dir: &Path, learned: &Learned) -> Result<Self, FieldError> {
+        let trust = Trust::load(config.ca_file.as_deref(), base_dir)?;
+        let server = |endpoint: &Endpoint, moved: Option<u16>| Server {
+            endpoint: endpoint.clone(),
+            // Only a server on this machine can have moved: a file that names another one is meant as it is.
+            port: moved.filter(|_| endpoint.is_loopback()).unwrap_or(endpoint.port),
+            trust: trust.clone(),
+        };
+        Ok(MailboxDestination {
+            smtp: server(&config.smtp, learned.sandbox_ports.map(|p| p.0)),
+            imap: config.imap.as_ref().map(|e| server(e, learned.sandbox_ports.map(|p| p.1))),
+            files_sent_itself: match config.files_sent_itself {
+                FilesSent::Yes => Some(true),
+                FilesSent::No => Some(false),
+                FilesSent::Auto => learned.files_sent_itself,
+            },
+            config: config.clone(),
+        })
     }
-}
 
-fn not_yet() -> SetupError {
-    SetupError { code: SetupCode::NotPossible, step: "smtp_connect", text: "not built yet".into() }
+    fn patience(&self) -> Duration {
+        smtp::patience(self.config.answer_timeout)
+    }
+
+    /// The mailbox, if there is one.
+    fn mailbox(&self) -> Option<Imap<'_>> {
+        self.imap.as_ref().map(|server| Imap {
+            server,
+            patience: self.patience(),
+            sent_folder: self.config.sent_folder.as_deref(),
+        })
+    }
+
+    /// UIDNEXT and UIDVALIDITY of the folders a look-up will search, so that it searches only what is newer. A mailbox
+    /// that cannot be asked now is no reason not to send: a later look-up then searches everything.
+    async fn note(&self, login: &Login) -> Value {
+        match self.mailbox() {
+            None => Value::Null,
+            Some(mailbox) => mailbox.note(login).await.unwrap_or(Value::Null),
+        }
+    }
 }
 
 #[async_trait]
@@ -34,53 +94,118 @@ impl Connector for MailboxDestination {
     fn account_text(&self) -> String {
         self.config.account_text()
     }
-    fn contract(&self, _effect: &str) -> Option<&Contract> {
-        None
+    fn contract(&self, effect: &str) -> Option<&Contract> {
+        Some(contract::of(self.imap.is_some())).filter(|c| c.effects.iter().any(|e| e == effect))
     }
     fn answer_timeout(&self) -> Duration {
         self.config.answer_timeout
     }
+
     fn render(
         &self,
-        _: &Sealed,
-        _: &IdempotencyKey,
-        _: Option<&Conversation>,
-        _: Timestamp,
+        sealed: &Sealed,
+        key: &IdempotencyKey,
+        conversation: Option<&Conversation>,
+        at: Timestamp,
     ) -> Result<Wire, Unrenderable> {
-        Err(Unrenderable::new("", "not built yet"))
+        if let Some(email) = sealed.payload().email().filter(|e| !self.config.may_send_as(&e.from.email)) {
+            let reason = format!("{} is not among the senders of this destination", email.from.email);
+            return Err(Unrenderable::new("from.email", reason));
+        }
+        crate::mime::render(sealed, key, conversation, at)
     }
-    fn preview(&self, _wire: &Wire) -> Preview {
-        Preview::default()
+
+    fn preview(&self, wire: &Wire) -> Preview {
+        crate::preview::preview(wire)
     }
-    fn read(&self, _reply: &Reply) -> Answer {
-        Answer::default()
+
+    fn read(&self, reply: &Reply) -> Answer {
+        read(reply)
     }
-    async fn check(&self, _: &Login, _: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
-        Err(not_yet())
+
+    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
+        trial::check(self, login, progress).await
     }
+
     async fn test_send(
         &self,
-        _: &Login,
-        _: &str,
-        _: &str,
-        _: Timestamp,
-        _: &(dyn Fn(Probe) + Send + Sync),
+        login: &Login,
+        to: &str,
+        nonce: &str,
+        at: Timestamp,
+        progress: &(dyn Fn(Probe) + Send + Sync),
     ) -> Result<TestSend, SetupError> {
-        Err(not_yet())
+        trial::test_send(self, login, trial::TestMessage { to, nonce, at }, progress).await
     }
-    async fn situation(&self, _: &Countersigned, _: &Login, _: &[String]) -> Situation {
-        Situation::NothingToAsk
+
+    async fn situation(&self, order: &Countersigned, login: &Login, ours: &[String]) -> Situation {
+        situation::situation(self, order, login, ours).await
     }
-    async fn parent(&self, _: &Conversation, _: &Login) -> Parent {
-        Parent::NothingToAsk
+
+    async fn parent(&self, conversation: &Conversation, login: &Login) -> Parent {
+        situation::parent(self, conversation, login).await
     }
-    async fn approach(&self, _: &Countersigned, _: &Login) -> Result<Poised, Halted> {
-        Err(Halted { answer: Answer::default() })
+
+    async fn approach(&self, order: &Countersigned, login: &Login) -> Result<Poised, Halted> {
+        let halted = |answer| Halted { answer };
+        let Ok(letter) = Letter::open(order.wire()) else {
+            return Err(halted(answer("smtp:wire:unreadable", "the stored request is not an email with its envelope")));
+        };
+        let envelope = Envelope {
+            mail_from: &letter.mail_from,
+            rcpt_to: &letter.rcpt_to,
+            message: letter.message,
+            envelope_id: order.idempotency_key().as_str(),
+        };
+        // The note must be older than the last thing, not than the first; so both connections are made at once.
+        let (session, noted) =
+            tokio::join!(smtp::log_in(&self.smtp, login, self.patience(), &|_| {}), self.note(login));
+        let poised = session.map_err(halted)?.approach(&envelope, noted).await.map_err(halted)?;
+        Ok(Poised::Smtp(poised))
     }
-    async fn look(&self, _: &Countersigned, _: &Login, _: &[Value]) -> Sighting {
-        Sighting::CannotTell { why: "not built yet".into() }
+
+    async fn look(&self, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {
+        look::look(self, order, login, noted).await
     }
-    async fn file_copy(&self, _: &Countersigned, _: &Login, _: &[Value], _: Duration) -> Filing {
-        Filing::NotNeeded
+
+    async fn file_copy(
+        &self,
+        order: &Countersigned,
+        login: &Login,
+        noted: &[Value],
+        since_accepted: Duration,
+    ) -> Filing {
+        filing::file_copy(self, order, login, noted, since_accepted).await
     }
 }
+
+/// Names and numbers of a reply.
+fn read(reply: &Reply) -> Answer {
+    let Reply::Smtp(reply) = reply;
+    let receipt = (reply.step == Step::FinalDot && reply.is(2)).then(|| {
+        let text = format!("The server answered: {}", reply.words());
+        answer_receipt(queue_id(&reply.text), text)
+    });
+    Answer {
+        codes: vec![AnswerCode::new(format!("smtp:{}:{}", reply.step.name(), reply.code))],
+        receipt,
+        retry_after: None,
+        words: reply.words(),
+    }
+}
+
+/// The queue id, what a postmaster asks for: `queued as 4XyZ` (Postfix and many more), `id=1abc-…` (Exim).
+fn queue_id(text: &str) -> Option<String> {
+    let after = |mark: &str| {
+        let lower = text.to_ascii_lowercase();
+        let start = lower.find(mark)? + mark.len();
+        let word = text[start..].split(|c: char| c.is_whitespace() || c == ',' || c == ';' || c == ')').next()?;
+        let word = word.trim_end_matches('.');
+        (!word.is_empty() && word.len() <= 80 && !word.contains('@')).then(|| word.to_owned())
+    };
+    after("queued as ").or_else(|| after("id=")).or_else(|| after("queued mail for delivery id "))
+}
+
+#[cfg(test)]
+#[path = "answers_test.rs"]
+mod tests;

@@ -166,7 +166,7 @@ fn held(then: Misbehaviour) -> Misbehaviour {
 impl Fault {
     /// SMTP takes the connection and resets it before the greeting, as a forwarder does whose server is gone. For a port
     /// where nobody listens see [`crate::Sandbox::go_down`].
-    pub fn smtp_resets_first() -> Fault {
+    pub fn smtp_down() -> Fault {
         smtp(SmtpStage::Connect, false, Misbehaviour::Reset)
     }
     /// The greeting is this code instead of 220 (421 too busy, 554 no service).

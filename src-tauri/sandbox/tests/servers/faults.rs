@@ -80,7 +80,7 @@ async fn every_fault_at_the_end_answers_and_acts_as_its_name_says() -> Tried {
 #[tokio::test]
 async fn faults_before_the_final_dot_never_leave_a_message() -> Tried {
     let sandbox = sandbox().await?;
-    sandbox.fault_once(Fault::smtp_resets_first());
+    sandbox.fault_once(Fault::smtp_down());
     let mut peer = Peer::connect(sandbox.smtp_addr()).await?;
     assert_eq!(peer.line().await, None);
     sandbox.fault_once(Fault::greets_with(554));

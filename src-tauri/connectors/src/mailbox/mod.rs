@@ -14,7 +14,7 @@ use crate::providers::mailbox::config::Security;
 use crate::transport::reply::without_addresses;
 use crate::transport::tls::{Server, Stream, Unreached};
 use async_imap::error::Error as ImapError;
-use async_imap::imap_proto::NameAttribute;
+use async_imap::imap_proto::{MailboxDatum, NameAttribute, Response, Status};
 use futures_util::TryStreamExt as _;
 use query::{Query, quoted};
 use serde_json::{Value, json};
@@ -218,12 +218,31 @@ impl Session {
             Some(uid) => format!("UID {uid}:* {query}"),
             None => query.to_string(),
         };
-        let limit = self.limit;
-        let found = within(limit, self.inner.uid_search(text)).await?;
+        let mut uids = within(self.limit, self.uids(&text)).await?;
         // `n:*` also names the last message when n is beyond it.
-        let mut uids: Vec<u32> = found.into_iter().filter(|uid| from.is_none_or(|f| *uid >= f)).collect();
+        uids.retain(|uid| from.is_none_or(|f| *uid >= f));
         uids.sort_unstable();
+        uids.dedup();
         Ok(uids)
+    }
+
+    /// By hand: the client below takes a no, and a connection that ends, for an empty answer; and an empty answer would
+    /// be told as "not there".
+    async fn uids(&mut self, query: &str) -> Result<Vec<u32>> {
+        let tag = self.inner.run_command(format!("UID SEARCH {query}")).await?;
+        let mut uids = Vec::new();
+        loop {
+            let reply = self.inner.read_response().await.map_err(|_| MailboxError::Lost)?.ok_or(MailboxError::Lost)?;
+            match reply.parsed() {
+                Response::MailboxData(MailboxDatum::Search(found)) => uids.extend(found.iter().copied()),
+                Response::Done { tag: of, status: Status::Ok, .. } if *of == tag => return Ok(uids),
+                Response::Done { tag: of, outcome, .. } if *of == tag => {
+                    let words = outcome.information.as_deref().unwrap_or("no reason given");
+                    return Err(MailboxError::Refused(without_addresses(words)));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Headers of the newest of `uids`, in their order.
@@ -257,6 +276,10 @@ impl Session {
         // A server may tell of other messages in between.
         fetched.retain(|f| f.uid.is_some_and(|u| newest.contains(&u)));
         fetched.sort_by_key(|f| f.uid);
+        // Here too a no, or the end of the connection, looks like an answer that stops early.
+        if newest.iter().any(|uid| !fetched.iter().any(|f| f.uid == Some(*uid))) {
+            return Err(MailboxError::Odd);
+        }
         Ok(fetched)
     }
 

@@ -76,6 +76,9 @@ impl<'a> Steps<'a> {
     }
     fn imap(&self, e: MailboxError) -> SetupError {
         use crate::transport::tls::Unreached;
+        if matches!(e, MailboxError::Login(_)) {
+            self.begin("imap_login");
+        }
         let meaning = match &e {
             MailboxError::Unreached(Unreached::Tls(_)) => SetupCode::Tls,
             MailboxError::Unreached(Unreached::Offline(_)) => SetupCode::Unreachable,
@@ -96,7 +99,8 @@ fn words(step: &str) -> &'static str {
         "smtp_connect" => "Reaching the sending server",
         "smtp_tls" => "Encrypting",
         "smtp_login" => "Signing in to send",
-        "imap_connect" => "Reaching the mailbox and signing in",
+        "imap_connect" => "Reaching the mailbox",
+        "imap_login" => "Signing in to the mailbox",
         "imap_sent" => "Finding the Sent folder",
         "send" => "Sending the test message",
         "watch_sent" => "Watching Sent for a copy",
@@ -123,6 +127,7 @@ pub(super) async fn check(
     if let Some(mailbox) = place.mailbox() {
         steps.begin("imap_connect");
         let mut session = mailbox.open(login).await.map_err(|e| steps.imap(e))?;
+        steps.begin("imap_login");
         steps.begin("imap_sent");
         let sent = async {
             let name = mailbox.sent(&mut session).await?;

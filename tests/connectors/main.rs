@@ -1,0 +1,14 @@
+//! Every kind of destination against its double: what becomes of a message that is accepted, refused, lost on the way or
+//! half answered. Effects are counted at the double, not in anything of ours.
+//!
+//! | file | what |
+//! |---|---|
+//! | `rig` | a destination connected to its double, orders that were really countersigned, one attempt as dispatch makes it |
+//! | `conformance` | the trials every kind has to pass, chosen by its contract |
+//! | `field` | failures seen in the field (cases F01 to F09), on the mailbox |
+//! | `mailbox` | look-ups, situation, the customer's message, filing a copy |
+
+mod conformance;
+mod field;
+mod mailbox;
+mod rig;

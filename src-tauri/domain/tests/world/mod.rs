@@ -211,6 +211,12 @@ fn attempt(w: &World, to: Destination, all: &mut Vec<Step>) {
         }));
         return;
     }
+    // Tried too late or twice: what has crossed may act.
+    all.push(ours("situation changed", Fact::SituationChanged, |w, _| {
+        w.in_flight.extend(w.open);
+        lost(w);
+    }));
+    all.push(ours("cross", Fact::Crossed, |_, _| {}));
     let conflict = to.keyed && w.effects.first().is_some_and(|first| Some(*first) != w.open);
     if !conflict {
         all.push(theirs("accepted", Fact::Accepted, |w, to| {

@@ -12,7 +12,7 @@ use countersign_sandbox::story::{ADDRESS, DESTINATION, SOURCE};
 use countersign_sandbox::{Account, Config, Habits, Running, StartError};
 
 // What `demo` and drills script the servers with.
-pub use countersign_sandbox::{Fault, Sandbox, story};
+pub use countersign_sandbox::{Fault, Release, Sandbox, story};
 
 /// Not a secret: these servers are reached from this computer only and can send nothing anywhere.
 const PASSWORD: &str = "sandbox";

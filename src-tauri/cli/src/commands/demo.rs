@@ -4,7 +4,7 @@
 use crate::output::{Ended, Output};
 use crate::session::Session;
 use countersign_domain::{ActionId, State, Timestamp};
-use countersign_engine::sandbox_home::{self, Embedded, Fault, Sandbox, story};
+use countersign_engine::sandbox_home::{self, Embedded, Fault, Release, Sandbox, story};
 use countersign_engine::view::ActionDoc;
 use countersign_engine::{
     Clock, Code, Core, Desk, Dispatcher, Failure, Home, InitArgs, Intake, MemoryStore, OpenArgs, SecretsChoice,
@@ -113,11 +113,20 @@ pub async fn demo(s: &Session) -> Ended {
     let mut told = Story { out: s.out, held: Vec::new(), all: true };
     let ended = play(&stage, &mut told).await;
     let actions = ledger(&stage).await?;
-    stage.core.ledger.close().await;
-    stage.embedded.stop().await;
+    let Stage { core, dispatcher, embedded, .. } = stage;
+    // The connection whose answer never came is still read; it ends with its server.
+    embedded.stop().await;
+    dispatcher.late_answers().await;
+    core.ledger.close().await;
     drop(scratch);
     ended?;
-    s.out.answer(&json!({ "ok": told.all, "expectations": told.held, "actions": actions }))?;
+    if s.out.json {
+        s.out.answer(&json!({ "ok": told.all, "expectations": told.held, "actions": actions }))?;
+    } else {
+        s.out.say("")?;
+        s.out.answer(&json!(actions))?;
+        s.out.say(if told.all { "\nEvery expectation held." } else { "\nNot every expectation held." })?;
+    }
     Ok(if told.all { 0 } else { Code::Internal.exit() })
 }
 
@@ -173,8 +182,9 @@ async fn lost_answer(stage: &Stage, told: &mut Story) -> Result<ActionDoc, Failu
     let stale = stage.desk.approve(id, &doc.payload_hash, &[]).await;
     let refused = matches!(&stale, Err(e) if e.code == Code::Conflict);
     told.expect("an approval of the draft before the edit is refused", refused)?;
-    // The mailbox takes the whole message, and its answer never comes.
+    // The mailbox takes the whole message, and its answer never comes. Its index is slow, so the look at once sees nothing.
     stage.sandbox()?.fault_once(Fault::hang_after_acting());
+    stage.sandbox()?.fault_once(Fault::slow_index("Sent"));
     let doc = stage.send(&edited).await?;
     told.expect("a lost answer is unknown, not failed", is(&doc, State::Unknown) && stage.effects(&doc)? == 1)?;
     Ok(doc)
@@ -182,6 +192,10 @@ async fn lost_answer(stage: &Stage, told: &mut Story) -> Result<ActionDoc, Failu
 
 async fn found(stage: &Stage, told: &mut Story, unknown: ActionDoc) -> Result<(), Failure> {
     let id = id_of(&unknown)?;
+    told.expect("asked too early, the mailbox shows nothing, and that proves nothing", unknown.lookups.len() == 1)?;
+    stage.dispatcher.tick().await;
+    told.expect("nothing is sent again by itself", stage.effects(&unknown)? == 1)?;
+    stage.sandbox()?.release(Release::Index);
     let mut doc = stage.desk.action(id).await?;
     // At once, after 30 s, after 2 min: the schedule of the protocol, on the demo's own clock.
     for _ in 0..5 {

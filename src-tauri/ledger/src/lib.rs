@@ -1,15 +1,118 @@
 //! The ledger: every action, approval and attempt, and the chained journal of what happened to them.
 //!
 //! One method is one transaction, and it is on disk before the method returns. Nothing here knows the network, the
-//! keychain or the time: `now` is always an argument.
+//! keychain or the time: `now` is always an argument. No transaction is ever handed out.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `open`, `place`, `tx` | making and opening, where it may lie, connections and transactions |
+//! | `apply`, `journal`, `rows` | the one write path for state, the chain, rows to values and back |
+//! | `receive`, `decide`, `revise` | what sources hand in; what people decide |
+//! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
+//! | `read`, `page`, `search` | one action with its history; lists; full text |
+//! | `directory` | people, devices, sources, destinations, settings |
+//! | `proof`, `verify`, `purge`, `backup` | does it hold; retention; copies |
 
+mod apply;
+mod backup;
+mod claim;
+mod close;
+mod content;
+mod decide;
+mod directory;
 mod error;
-mod stubs;
+mod followup;
+mod journal;
+mod open;
+mod page;
+mod place;
+mod proof;
+mod purge;
+mod read;
+mod receive;
+mod reconcile;
+mod repeats;
+mod revise;
+mod rows;
+mod search;
+mod tx;
 mod types;
+mod verify;
 
 pub use error::{Conflict, LedgerError};
+pub use open::SCHEMA;
 pub use types::*;
 
+use std::sync::Arc;
+
 /// An open ledger. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Ledger;
+#[derive(Clone)]
+pub struct Ledger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// The search index was fed since it was last found merged.
+    unmerged: std::sync::atomic::AtomicBool,
+    pools: tx::Pools,
+    id: String,
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ledger({})", self.inner.id)
+    }
+}
+
+impl Ledger {
+    /// The random id given when it was made. A copy has the same one.
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    pub(crate) fn pools(&self) -> &tx::Pools {
+        &self.inner.pools
+    }
+
+    /// Closes every connection; what was written is on disk already.
+    pub async fn close(&self) {
+        self.inner.pools.close().await;
+    }
+}
+
+/// Every statement that both engines run, by file and name: the PostgreSQL test prepares each of them.
+#[doc(hidden)]
+pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
+    let of = |file: &'static str, list: &'static [(&'static str, &'static str)]| {
+        list.iter().map(move |(name, text)| (file, *name, *text))
+    };
+    of("apply", apply::STATEMENTS)
+        .chain(of("claim", claim::STATEMENTS))
+        .chain(of("close", close::STATEMENTS))
+        .chain(of("content", content::STATEMENTS))
+        .chain(of("decide", decide::STATEMENTS))
+        .chain(of("directory", directory::STATEMENTS))
+        .chain(of("followup", followup::STATEMENTS))
+        .chain(of("journal", journal::STATEMENTS))
+        .chain(of("page", page::STATEMENTS))
+        .chain(of("proof", proof::STATEMENTS))
+        .chain(of("purge", purge::STATEMENTS))
+        .chain(of("read", read::STATEMENTS))
+        .chain(of("receive", receive::STATEMENTS))
+        .chain(of("reconcile", reconcile::STATEMENTS))
+        .chain(of("repeats", repeats::STATEMENTS))
+        .chain(of("revise", revise::STATEMENTS))
+        .chain(of("rows", rows::STATEMENTS))
+        .chain(of("search", search::STATEMENTS))
+        .chain(of("verify", verify::STATEMENTS))
+        .collect()
+}
+
+/// Statements that differ between the engines: file, what it is for, the text on SQLite, the text on PostgreSQL.
+#[doc(hidden)]
+pub fn seams() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    let mut all = tx::SEAMS.to_vec();
+    all.extend_from_slice(search::SEAMS);
+    all.extend_from_slice(backup::SEAMS);
+    all
+}

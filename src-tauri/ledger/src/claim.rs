@@ -1,0 +1,370 @@
+//! Phase: claim, verify, cross. An approval is a ticket spent by one conditional update (F12); before it is spent,
+//! everything it rests on is proven again.
+
+use crate::proof::{self, Proven, broken_part};
+use crate::rows::{Action, Get, read_json, to_json};
+use crate::tx::{Conn, Durable, Write, failed, statements};
+use crate::types::{Claim, ClaimRequest, Claimed, OpenAttempt, RefusedClaim};
+use crate::{Conflict, Ledger, LedgerError, apply, close, content, directory};
+use countersign_domain::countersigned::Candidate;
+use countersign_domain::{
+    ActionId, AttemptId, Countersigned, Fact, LedgerSecret, NotCountersigned, Receipt, Roster, Standing, State,
+    Timestamp, WorkerId,
+};
+use serde_json::{Value, json};
+
+statements! {
+    // One destination's next action: due, its order satisfied, no other action of the same record under way or in doubt.
+    DUE = "SELECT a.n, a.not_before FROM actions a WHERE a.state = 'approved' AND a.destination = $1 \
+        AND a.not_before <= $2 AND a.revised = 0 AND a.attempts < a.allowed AND (a.expires_at IS NULL OR a.expires_at > $2) \
+        AND (a.after_action IS NULL OR EXISTS (SELECT 1 FROM actions w WHERE w.n = a.after_action AND w.state = 'accepted')) \
+        AND (a.record_key IS NULL OR NOT EXISTS (SELECT 1 FROM actions o WHERE o.record_key = a.record_key \
+            AND o.n <> a.n AND o.state IN ('in_progress', 'unknown'))) \
+        ORDER BY a.not_before, a.n LIMIT $3";
+    OPEN_ATTEMPT = "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) \
+        SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \
+        CAST($4 AS BIGINT) FROM attempts WHERE action = $1 RETURNING n, number";
+    NOTED = "SELECT noted FROM attempts WHERE action = $1 AND noted IS NOT NULL ORDER BY n";
+    CROSS = "UPDATE attempts SET crossed_at = $3, noted = $4 WHERE n = $1 AND worker = $2 AND closed_at IS NULL \
+        AND crossed_at IS NULL";
+    NOTE = "UPDATE attempts SET noted = $3 WHERE n = $1 AND worker = $2 AND closed_at IS NULL AND crossed_at IS NULL";
+    OPEN_ATTEMPTS = "SELECT n, action, worker, claimed_at, crossed_at, in_doubt FROM attempts WHERE closed_at IS NULL \
+        ORDER BY n";
+}
+
+impl Ledger {
+    /// Takes the next action that is due and reachable, if everything it rests on holds. What does not hold is named and
+    /// nothing moves. Durable together with the crossing, which follows before anything can be seen outside.
+    pub async fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claimed, LedgerError> {
+        // Looked at without the write lock first: most ticks find nothing.
+        {
+            let mut tx = self.pools().read("looking for what is due").await?;
+            if due(&mut tx, request).await?.is_empty() {
+                return Ok(Claimed::None);
+            }
+        }
+        let mut w = self.pools().write("claiming an action", Durable::Rides).await?;
+        let Some(n) = due(w.conn(), request).await?.into_iter().next() else { return Ok(Claimed::None) };
+        self.take(w, n, Fact::Claimed, request).await
+    }
+
+    /// Repeats an unknown action under the same key: it goes in progress, in doubt. An expired approval is no bar.
+    pub async fn claim_repeat(&self, action: ActionId, request: &ClaimRequest<'_>) -> Result<Claimed, LedgerError> {
+        let mut w = self.pools().write("claiming an action again", Durable::Rides).await?;
+        let current = Action::get(w.conn(), action).await?;
+        countersign_domain::advance(&current.standing, &Fact::Repeated)?;
+        if !sending(w.conn(), &current.environment).await? || !request.reach.contains(&current.destination) {
+            return Ok(Claimed::None);
+        }
+        self.take(w, action, Fact::Repeated, request).await
+    }
+
+    async fn take(
+        &self,
+        mut w: Write,
+        n: ActionId,
+        fact: Fact,
+        request: &ClaimRequest<'_>,
+    ) -> Result<Claimed, LedgerError> {
+        let checked = check(w.conn(), n, &fact, request).await;
+        let (current, order) = match checked {
+            Ok(Ok(good)) => good,
+            Ok(Err(why)) => return Ok(Claimed::Refused { action: n, why: why.into() }),
+            Err(error) => {
+                let (what, id, why) = broken_part(error, n)?;
+                return Ok(Claimed::Refused { action: n, why: RefusedClaim::Integrity { what, id, why } });
+            }
+        };
+        let row = sqlx::query(OPEN_ATTEMPT)
+            .bind(n.0)
+            .bind(request.worker.0.clone())
+            .bind(request.now.millis())
+            .bind(i64::from(fact == Fact::Repeated))
+            .fetch_one(w.conn())
+            .await
+            .map_err(|e| match crate::tx::is_unique(&e) {
+                true => Conflict::AttemptOpen.into(),
+                false => failed("opening an attempt", e),
+            })?;
+        let (attempt, number) = (row.int("n")?, row.num("number")?);
+        let noted = noted(w.conn(), n.0).await?;
+        let details = json!({ "attempt": attempt, "number": number, "worker": request.worker.0 });
+        let change = |a: &mut Action| {
+            a.attempt = Some(attempt);
+            a.worker = Some(request.worker.0.clone());
+        };
+        let next = apply::apply(&mut w, &current, &fact, change, details, "worker", request.now).await?;
+        w.commit("claiming an action").await?;
+        Ok(Claimed::Claimed(Box::new(Claim {
+            action: n,
+            attempt: AttemptId(attempt),
+            number,
+            order,
+            worker: request.worker.clone(),
+            standing: next.standing,
+            noted,
+        })))
+    }
+
+    /// The durable mark before the point of no return: a compare-and-set on the open attempt and its worker.
+    ///
+    /// # Errors
+    /// `ClaimLost` where the attempt was closed or crossed before; `SendingOff` where the switch was thrown meanwhile.
+    /// After any error nothing may cross.
+    pub async fn record_crossing(&self, claim: &Claim, noted: &Value, now: Timestamp) -> Result<Standing, LedgerError> {
+        let doing = "writing down the crossing";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), claim.action).await?;
+        if current.attempt != Some(claim.attempt.0) || current.worker.as_deref() != Some(claim.worker.0.as_str()) {
+            return Err(Conflict::ClaimLost.into());
+        }
+        if !sending(w.conn(), &current.environment).await? {
+            return Err(Conflict::SendingOff.into());
+        }
+        let hit = sqlx::query(CROSS)
+            .bind(claim.attempt.0)
+            .bind(claim.worker.0.clone())
+            .bind(now.millis())
+            .bind((!noted.is_null()).then(|| to_json(noted)))
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+        if hit.rows_affected() != 1 {
+            return Err(Conflict::ClaimLost.into());
+        }
+        let details = json!({ "attempt": claim.attempt.0, "noted": noted });
+        let next = apply::apply(&mut w, &current, &Fact::Crossed, |_| {}, details, "worker", now).await?;
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// Notes what a look-up will need, without crossing.
+    pub async fn note_before(&self, claim: &Claim, noted: &Value) -> Result<(), LedgerError> {
+        let doing = "noting what a look-up will need";
+        let mut w = self.pools().write(doing, Durable::Rides).await?;
+        let hit = sqlx::query(NOTE)
+            .bind(claim.attempt.0)
+            .bind(claim.worker.0.clone())
+            .bind(to_json(noted))
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+        if hit.rows_affected() != 1 {
+            return Err(Conflict::ClaimLost.into());
+        }
+        w.commit(doing).await
+    }
+
+    /// The world moved on between approval and dispatch (R16): nothing was sent, a person looks again.
+    pub async fn situation_changed(&self, claim: &Claim, why: &str, now: Timestamp) -> Result<Standing, LedgerError> {
+        let doing = "recording a changed situation";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), claim.action).await?;
+        let evidence = json!({ "situation": why });
+        let mut details = close::close_row(&mut w, claim, "not_sent", &evidence, None, now).await?;
+        details["reason"] = json!(why);
+        let change = |a: &mut Action| a.reason = Some(why.to_owned());
+        let next = apply::apply(&mut w, &current, &Fact::SituationChanged, change, details, "worker", now).await?;
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// Our own key was found at the destination before this attempt crossed: somebody sent it. The attempt is dropped.
+    pub async fn found_before_crossing(
+        &self,
+        claim: &Claim,
+        receipt: &Receipt,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
+        let doing = "recording what was found before crossing";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), claim.action).await?;
+        let evidence = json!({ "found": receipt });
+        let mut details = close::close_row(&mut w, claim, "not_sent", &evidence, None, now).await?;
+        details["receipt"] = json!(receipt);
+        let change = |a: &mut Action| a.receipt = Some(receipt.clone());
+        let next = apply::apply(&mut w, &current, &Fact::Found, change, details, "worker", now).await?;
+        content::know_people_of(&mut w, &next).await?;
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// Closes every open attempt of another worker than `alive`, whose process is gone (R26). Never by clock alone.
+    pub async fn recover_stale(
+        &self,
+        alive: &WorkerId,
+        now: Timestamp,
+    ) -> Result<Vec<(ActionId, Standing)>, LedgerError> {
+        let doing = "recovering claims of a worker that is gone";
+        if !self.open_attempts().await?.iter().any(|a| a.worker != *alive) {
+            return Ok(Vec::new());
+        }
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let mut done = Vec::new();
+        for open in open_attempts(w.conn()).await?.into_iter().filter(|a| a.worker != *alive) {
+            let current = Action::get(w.conn(), open.action).await?;
+            let outcome = if open.crossed_at.is_some() { "unclear" } else { "not_sent" };
+            let evidence = json!({ "stale": "the worker that held the claim is gone" });
+            let details = close::close_open(&mut w, open.attempt, outcome, &evidence, now).await?;
+            let change = |a: &mut Action| {
+                if a.standing.state == State::NeedsReview {
+                    a.reason = Some("its worker stopped several times before anything was sent".to_owned());
+                }
+            };
+            let next = apply::apply(&mut w, &current, &Fact::Stale, change, details, "worker", now).await?;
+            done.push((open.action, next.standing));
+        }
+        w.commit(doing).await?;
+        Ok(done)
+    }
+
+    pub async fn open_attempts(&self) -> Result<Vec<OpenAttempt>, LedgerError> {
+        let mut tx = self.pools().read("reading open attempts").await?;
+        open_attempts(&mut tx).await
+    }
+
+    /// The order behind an action, verified as for a claim but without expiry: to look for it, or to file its copy.
+    pub async fn order_for_look(
+        &self,
+        action: ActionId,
+        roster: &Roster,
+        secret: &LedgerSecret,
+    ) -> Result<Result<Countersigned, RefusedClaim>, LedgerError> {
+        let mut tx = self.pools().read("verifying an order").await?;
+        let current = Action::get(&mut tx, action).await?;
+        let account = directory::destination(&mut tx, &current.destination).await?.map(|d| d.account);
+        let Some(account) = account else {
+            return Err(LedgerError::not_found("destination", &current.destination));
+        };
+        let proven = match proof::prove(&mut tx, &current, roster).await {
+            Ok(proven) => proven,
+            Err(error) => {
+                let (what, id, why) = broken_part(error, action)?;
+                return Ok(Err(RefusedClaim::Integrity { what, id, why }));
+            }
+        };
+        // Nothing is sent by a look, so the clock has no say in it.
+        let order = Countersigned::verify(
+            candidate(&current, proven, account, 1),
+            roster,
+            secret,
+            Timestamp::from_millis(0),
+            false,
+        );
+        Ok(order.map_err(RefusedClaim::from))
+    }
+}
+
+fn candidate(
+    action: &Action,
+    proven: Proven,
+    account: countersign_domain::AccountFingerprint,
+    approvers_needed: u8,
+) -> Candidate {
+    Candidate {
+        action: action.id(),
+        sealed: proven.sealed,
+        wire: proven.wire,
+        account,
+        conversation: proven.conversation,
+        approvals: proven.approvals,
+        newest_sequence: action.newest_sequence,
+        approvers_needed,
+    }
+}
+
+/// Proves an action and makes the order of it. The outer error is what does not hold, the inner one an approval that
+/// does not count.
+async fn check(
+    conn: &mut Conn,
+    n: ActionId,
+    fact: &Fact,
+    request: &ClaimRequest<'_>,
+) -> Result<Result<(Action, Countersigned), NotCountersigned>, LedgerError> {
+    let current = Action::get(conn, n).await?;
+    countersign_domain::advance(&current.standing, fact)?;
+    let key = current.need_key()?.idempotency_key(request.secret);
+    if current.idempotency_key.as_ref() != Some(&key) {
+        return Err(LedgerError::corrupt("action", n, "its idempotency key is not that of its action key"));
+    }
+    let proven = proof::prove(conn, &current, request.roster).await?;
+    let stored = directory::destination(conn, &current.destination)
+        .await?
+        .filter(|d| d.removed_at.is_none())
+        .ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
+    let account = request.accounts.get(&current.destination).copied().unwrap_or(stored.account);
+    let needed = request.approvers_needed.get(&current.environment).copied().unwrap_or(1);
+    let order = Countersigned::verify(
+        candidate(&current, proven, account, needed),
+        request.roster,
+        request.secret,
+        request.now,
+        *fact == Fact::Claimed,
+    );
+    Ok(order.map(|order| (current, order)))
+}
+
+/// Whether this environment's sending is on and dispatch is not frozen.
+pub(crate) async fn sending(conn: &mut Conn, environment: &str) -> Result<bool, LedgerError> {
+    if directory::setting(conn, directory::FROZEN).await?.is_some_and(|v| !v.is_empty() && v != "off") {
+        return Ok(false);
+    }
+    let on = directory::setting(conn, &format!("{}{environment}", directory::SENDING)).await?;
+    Ok(on.as_deref() == Some("on"))
+}
+
+/// What may be claimed now, the longest waiting first.
+async fn due(conn: &mut Conn, request: &ClaimRequest<'_>) -> Result<Vec<ActionId>, LedgerError> {
+    if let Some(only) = request.only
+        && request.skip.contains(&only)
+    {
+        return Ok(Vec::new());
+    }
+    // With one action named, all that is due at its destination has to be read to find it.
+    let limit = if request.only.is_some() { i64::from(i32::MAX) } else { request.skip.len() as i64 + 1 };
+    let mut found = Vec::new();
+    for destination in request.reach {
+        let Some(d) = directory::destination(conn, destination).await?.filter(|d| d.removed_at.is_none()) else {
+            continue;
+        };
+        if !sending(conn, &d.environment).await? {
+            continue;
+        }
+        let rows = sqlx::query(DUE)
+            .bind(destination.clone())
+            .bind(request.now.millis())
+            .bind(limit)
+            .fetch_all(&mut *conn)
+            .await
+            .map_err(|e| failed("looking for what is due", e))?;
+        for row in &rows {
+            let n = ActionId(row.int("n")?);
+            if !request.skip.contains(&n) && request.only.is_none_or(|only| only == n) {
+                found.push((row.int("not_before")?, n));
+            }
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, n)| n).collect())
+}
+
+pub(crate) async fn noted(conn: &mut Conn, action: i64) -> Result<Vec<Value>, LedgerError> {
+    let rows = sqlx::query(NOTED).bind(action).fetch_all(conn).await.map_err(|e| failed("reading notes", e))?;
+    rows.iter().filter_map(|r| read_json(r, "noted").transpose()).collect()
+}
+
+async fn open_attempts(conn: &mut Conn) -> Result<Vec<OpenAttempt>, LedgerError> {
+    let rows = sqlx::query(OPEN_ATTEMPTS).fetch_all(conn).await.map_err(|e| failed("reading open attempts", e))?;
+    rows.iter()
+        .map(|r| {
+            Ok(OpenAttempt {
+                attempt: AttemptId(r.int("n")?),
+                action: ActionId(r.int("action")?),
+                worker: WorkerId(r.text("worker")?),
+                claimed_at: r.time("claimed_at")?,
+                crossed_at: r.time_or_null("crossed_at")?,
+                in_doubt: r.flag("in_doubt")?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,228 @@
+//! Phase: close an attempt with its evidence and move the action, in one transaction. A worker that lost its claim leaves
+//! evidence only; proof of acceptance settles the action whoever brings it.
+
+use crate::proof::evidence_digest;
+use crate::rows::{Action, Get, read_json, to_json};
+use crate::tx::{Durable, Write, failed, statements};
+use crate::types::{Claim, Waits};
+use crate::{Conflict, Ledger, LedgerError, apply, content};
+use countersign_domain::{ActionId, AttemptId, Fact, Outcome, Receipt, Standing, State, Timestamp};
+use serde_json::{Value, json};
+
+statements! {
+    CLOSE_HELD = "UPDATE attempts SET closed_at = $3, outcome = $4, evidence = $5, receipt = $6 \
+        WHERE n = $1 AND worker = $2 AND closed_at IS NULL";
+    CLOSE_OPEN = "UPDATE attempts SET closed_at = $2, outcome = $3, evidence = $4 WHERE n = $1 AND closed_at IS NULL";
+    ATTEMPT = "SELECT n, action, worker, crossed_at, closed_at, late FROM attempts WHERE n = $1";
+    KEEP_LATE = "UPDATE attempts SET late = $2 WHERE n = $1";
+}
+
+impl Ledger {
+    /// Closes the attempt and moves the action by its outcome. `not_before` is the end of the backoff after *not sent*.
+    /// If the claim was lost meanwhile, the evidence is kept, and acceptance settles the action.
+    pub async fn close_attempt(
+        &self,
+        claim: &Claim,
+        outcome: &Outcome,
+        evidence: &Value,
+        not_before: Timestamp,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
+        let doing = "closing an attempt";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), claim.action).await?;
+        let held =
+            current.attempt == Some(claim.attempt.0) && current.worker.as_deref() == Some(claim.worker.0.as_str());
+        if !held {
+            let standing = keep_late(&mut w, claim.attempt, outcome, evidence, now).await?;
+            w.commit(doing).await?;
+            return Ok(standing);
+        }
+        let (fact, receipt) = match outcome {
+            Outcome::Accepted(receipt) => (Fact::Accepted, Some(receipt)),
+            Outcome::Refused(_) => (Fact::Refused, None),
+            Outcome::NotSent(n) => (Fact::NotSent { counts: n.counts }, None),
+            Outcome::Unclear(_) => (Fact::Unclear, None),
+        };
+        let kept = json!({ "outcome": outcome, "evidence": evidence });
+        let mut details = close_row(&mut w, claim, outcome.name(), &kept, receipt, now).await?;
+        if let Some(receipt) = receipt {
+            details["receipt"] = json!(receipt);
+        }
+        let change = |a: &mut Action| {
+            match outcome {
+                Outcome::Accepted(receipt) => a.receipt = Some(receipt.clone()),
+                Outcome::Refused(no) => a.reason = Some(reason(&no.code, &no.words)),
+                Outcome::NotSent(no) => a.reason = Some(reason(&no.code, &no.words)),
+                Outcome::Unclear(doubt) => a.reason = Some(reason(&doubt.code, &doubt.words)),
+            }
+            if a.standing.state == State::Approved {
+                a.not_before = not_before;
+                a.waits = if not_before > now { Waits::Backoff } else { Waits::Nothing };
+            }
+        };
+        let next = apply::apply(&mut w, &current, &fact, change, details, "destination", now).await?;
+        if next.standing.state == State::Accepted {
+            content::know_people_of(&mut w, &next).await?;
+        }
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// An answer that came after its attempt had been closed. Kept in any case; acceptance settles the action.
+    pub async fn late_answer(
+        &self,
+        attempt: AttemptId,
+        outcome: &Outcome,
+        evidence: &Value,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
+        let doing = "keeping a late answer";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let standing = keep_late(&mut w, attempt, outcome, evidence, now).await?;
+        w.commit(doing).await?;
+        Ok(standing)
+    }
+}
+
+/// A code and the destination's words, as one reason.
+fn reason(code: &str, words: &str) -> String {
+    match (code.is_empty(), words.is_empty()) {
+        (true, _) => words.to_owned(),
+        (_, true) => code.to_owned(),
+        _ => format!("{words} ({code})"),
+    }
+}
+
+/// Closes the attempt a claim holds; what the journal keeps of it is returned.
+pub(crate) async fn close_row(
+    w: &mut Write,
+    claim: &Claim,
+    outcome: &str,
+    evidence: &Value,
+    receipt: Option<&Receipt>,
+    now: Timestamp,
+) -> Result<Value, LedgerError> {
+    let text = to_json(evidence);
+    let hit = sqlx::query(CLOSE_HELD)
+        .bind(claim.attempt.0)
+        .bind(claim.worker.0.clone())
+        .bind(now.millis())
+        .bind(outcome.to_owned())
+        .bind(text.clone())
+        .bind(receipt.map(to_json))
+        .execute(w.conn())
+        .await
+        .map_err(|e| failed("closing an attempt", e))?;
+    if hit.rows_affected() != 1 {
+        return Err(Conflict::ClaimLost.into());
+    }
+    Ok(closed(claim.attempt, outcome, &text))
+}
+
+/// Closes an open attempt whoever holds it: its worker is gone, or the action was settled by other means.
+pub(crate) async fn close_open(
+    w: &mut Write,
+    attempt: AttemptId,
+    outcome: &str,
+    evidence: &Value,
+    now: Timestamp,
+) -> Result<Value, LedgerError> {
+    let text = to_json(evidence);
+    let hit = sqlx::query(CLOSE_OPEN)
+        .bind(attempt.0)
+        .bind(now.millis())
+        .bind(outcome.to_owned())
+        .bind(text.clone())
+        .execute(w.conn())
+        .await
+        .map_err(|e| failed("closing an attempt", e))?;
+    if hit.rows_affected() != 1 {
+        return Err(LedgerError::corrupt("attempt", attempt, "the action names it as open, but it is closed"));
+    }
+    Ok(closed(attempt, outcome, &text))
+}
+
+fn closed(attempt: AttemptId, outcome: &str, evidence: &str) -> Value {
+    json!({ "attempt": attempt.0, "closed": true, "outcome": outcome, "evidence": evidence_digest(evidence) })
+}
+
+/// Proof of acceptance for an action in whatever state but accepted. An open attempt is closed with it: one that has not
+/// crossed is dropped, one that has stays unclear in itself.
+pub(crate) async fn found(
+    w: &mut Write,
+    current: &Action,
+    receipt: &Receipt,
+    mut details: Value,
+    by: &str,
+    now: Timestamp,
+) -> Result<Action, LedgerError> {
+    if let Some(open) = current.attempt {
+        let outcome = if current.standing.crossing { "unclear" } else { "not_sent" };
+        let evidence = json!({ "dropped": "the action was found accepted" });
+        let closed = close_open(w, AttemptId(open), outcome, &evidence, now).await?;
+        // A late answer of another attempt keeps its own number beside it.
+        if let (Some(all), Some(more)) = (details.as_object_mut(), closed.as_object()) {
+            if all.contains_key("attempt") {
+                crate::apply::touch(w, current, "late_evidence", |_| {}, details.clone(), by, now).await?;
+                let again = Action::get(w.conn(), current.id()).await?;
+                return Box::pin(found_closed(w, &again, receipt, closed, by, now)).await;
+            }
+            all.extend(more.clone());
+        }
+    }
+    found_closed(w, current, receipt, details, by, now).await
+}
+
+async fn found_closed(
+    w: &mut Write,
+    current: &Action,
+    receipt: &Receipt,
+    mut details: Value,
+    by: &str,
+    now: Timestamp,
+) -> Result<Action, LedgerError> {
+    details["receipt"] = json!(receipt);
+    let change = |a: &mut Action| a.receipt = Some(receipt.clone());
+    let next = apply::apply(w, current, &Fact::Found, change, details, by, now).await?;
+    content::know_people_of(w, &next).await?;
+    Ok(next)
+}
+
+/// Keeps an answer on an attempt that its worker no longer holds.
+async fn keep_late(
+    w: &mut Write,
+    attempt: AttemptId,
+    outcome: &Outcome,
+    evidence: &Value,
+    now: Timestamp,
+) -> Result<Standing, LedgerError> {
+    let row = sqlx::query(ATTEMPT)
+        .bind(attempt.0)
+        .fetch_optional(w.conn())
+        .await
+        .map_err(|e| failed("reading an attempt", e))?
+        .ok_or_else(|| LedgerError::not_found("attempt", attempt))?;
+    let crossed = row.int_or_null("crossed_at")?.is_some();
+    if row.int_or_null("closed_at")?.is_none() {
+        return Err(Conflict::AttemptOpen.into());
+    }
+    let mut late: Vec<Value> = read_json(&row, "late")?.unwrap_or_default();
+    late.push(json!({ "at": now, "outcome": outcome, "evidence": evidence }));
+    let text = to_json(&late);
+    sqlx::query(KEEP_LATE)
+        .bind(attempt.0)
+        .bind(text.clone())
+        .execute(w.conn())
+        .await
+        .map_err(|e| failed("keeping late evidence", e))?;
+    let current = Action::get(w.conn(), ActionId(row.int("action")?)).await?;
+    let details = json!({ "attempt": attempt.0, "late": evidence_digest(&text), "outcome": outcome.name() });
+    let next = match outcome {
+        Outcome::Accepted(receipt) if crossed && current.standing.state != State::Accepted => {
+            found(w, &current, receipt, details, "destination", now).await?
+        }
+        _ => apply::touch(w, &current, "late_evidence", |_| {}, details, "destination", now).await?,
+    };
+    Ok(next.standing)
+}

@@ -1,0 +1,354 @@
+//! What an action carries: payloads, attachments, conversations, wires. Stored once, hashed again at every reading.
+
+use crate::rows::{Action, Get, hex};
+use crate::tx::{Conn, Write, failed, statements};
+use crate::{Conflict, LedgerError};
+use countersign_domain::canonical::{canonical, sha256};
+use countersign_domain::{
+    ActionId, Attachment, Conversation, ConversationHash, Payload, PayloadHash, Sealed, Timestamp, Wire, WireHash, json,
+};
+use serde_json::Value;
+
+statements! {
+    PUT_PAYLOAD = "INSERT INTO payloads (action, version, value, hash, content, by_whom, at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    PAYLOAD = "SELECT version, value, hash, content, by_whom, at FROM payloads WHERE action = $1 AND version = $2";
+    PAYLOADS = "SELECT version, value, hash, content, by_whom, at FROM payloads WHERE action = $1 ORDER BY version";
+    // A digest whose bytes were purged gets them back when the same file comes again.
+    PUT_ATTACHMENT = "INSERT INTO attachments (sha256, size, bytes) VALUES ($1, $2, $3) \
+        ON CONFLICT (sha256) DO UPDATE SET bytes = excluded.bytes WHERE attachments.bytes IS NULL";
+    NAME_ATTACHMENT = "INSERT INTO payload_attachments (action, version, sha256) VALUES ($1, $2, $3) \
+        ON CONFLICT DO NOTHING";
+    ATTACHMENT = "SELECT bytes FROM attachments WHERE sha256 = $1";
+    PUT_CONVERSATION = "INSERT INTO conversations (hash, value) VALUES ($1, $2) \
+        ON CONFLICT (hash) DO UPDATE SET value = excluded.value WHERE conversations.value IS NULL";
+    CONVERSATION = "SELECT value FROM conversations WHERE hash = $1";
+    PUT_WIRE = "INSERT INTO wires (action, hash, bytes, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+    WIRE = "SELECT bytes FROM wires WHERE action = $1 AND hash = $2";
+    PUT_PERSON_OF_ACTION = "INSERT INTO action_people (action, email) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    DROP_PEOPLE_OF_ACTION = "DELETE FROM action_people WHERE action = $1";
+    PEOPLE_OF_ACTION = "SELECT email FROM action_people WHERE action = $1 ORDER BY email";
+    KNOW_PERSON = "INSERT INTO known_people (environment, email, times) VALUES ($1, $2, $3) \
+        ON CONFLICT (environment, email) DO UPDATE SET times = known_people.times + excluded.times";
+}
+
+/// Hash of a payload's content alone, to recognise the same draft under whatever key.
+pub(crate) fn content_hash(payload: &Payload) -> String {
+    hex(&sha256(canonical(payload.value()).as_bytes()))
+}
+
+/// What a list and a search show of a payload, and what relates actions to each other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Face {
+    pub who: String,
+    pub email: String,
+    pub subject: String,
+    pub thread: Option<String>,
+    /// Everybody it goes to, lower case, each once.
+    pub people: Vec<String>,
+    pub record_key: Option<String>,
+}
+
+pub(crate) fn face(destination: &str, payload: &Payload) -> Face {
+    let value = payload.value();
+    if let Some(email) = payload.email() {
+        let mut people: Vec<String> =
+            email.to.iter().chain(&email.cc).chain(&email.bcc).map(|m| m.email.to_lowercase()).collect();
+        people.sort();
+        people.dedup();
+        let first = email.to.first();
+        return Face {
+            who: first.map(|m| m.name.clone().unwrap_or_else(|| m.email.clone())).unwrap_or_default(),
+            email: first.map(|m| m.email.clone()).unwrap_or_default(),
+            subject: email.subject.clone(),
+            thread: email.in_reply_to.clone(),
+            people,
+            record_key: None,
+        };
+    }
+    // CRM and ticket effects name one record: two of them on the same one never run at once.
+    let record = ["record", "match", "ticket"].iter().find_map(|k| value.get(*k));
+    let text = |v: Option<&Value>| v.and_then(Value::as_str).unwrap_or("").to_owned();
+    let matched = value.get("match").or_else(|| value.get("record").and_then(|r| r.get("match")));
+    let email =
+        text(matched.and_then(|m| m.get("email")).or_else(|| value.get("requester").and_then(|r| r.get("email"))));
+    Face {
+        who: email.clone(),
+        people: if email.is_empty() { Vec::new() } else { vec![email.to_lowercase()] },
+        email,
+        subject: ["subject", "title"].iter().map(|k| text(value.get(*k))).find(|t| !t.is_empty()).unwrap_or_default(),
+        thread: None,
+        record_key: record.map(|r| format!("{destination} {}", canonical(r))),
+    }
+}
+
+impl Face {
+    pub(crate) fn put_on(self, action: &mut Action) {
+        action.who = self.who;
+        action.email = self.email;
+        action.subject = self.subject;
+        action.thread = self.thread;
+        action.record_key = self.record_key;
+    }
+}
+
+/// A stored payload version as it stands in its row.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredPayload {
+    pub version: u32,
+    pub value: Option<String>,
+    pub hash: Option<PayloadHash>,
+    pub content: String,
+    pub by: String,
+    pub at: Timestamp,
+}
+
+impl StoredPayload {
+    fn read(row: &sqlx::any::AnyRow) -> Result<StoredPayload, LedgerError> {
+        Ok(StoredPayload {
+            version: row.num("version")?,
+            value: row.text_or_null("value")?,
+            hash: row.parsed_or_null("hash")?,
+            content: row.text("content")?,
+            by: row.text("by_whom")?,
+            at: row.time("at")?,
+        })
+    }
+}
+
+pub(crate) struct NewPayload<'a> {
+    pub action: i64,
+    pub version: u32,
+    pub payload: &'a Payload,
+    pub hash: Option<PayloadHash>,
+    pub by: &'a str,
+}
+
+pub(crate) async fn put_payload(w: &mut Write, new: NewPayload<'_>, now: Timestamp) -> Result<(), LedgerError> {
+    let doing = "storing a payload";
+    for attachment in new.payload.attachments() {
+        sqlx::query(PUT_ATTACHMENT)
+            .bind(attachment.sha256.clone())
+            .bind(attachment.bytes.len() as i64)
+            .bind(attachment.bytes.to_vec())
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed("storing an attachment", e))?;
+    }
+    sqlx::query(PUT_PAYLOAD)
+        .bind(new.action)
+        .bind(i64::from(new.version))
+        .bind(canonical(new.payload.value()))
+        .bind(new.hash.map(|h| h.to_string()))
+        .bind(content_hash(new.payload))
+        .bind(new.by.to_owned())
+        .bind(now.millis())
+        .execute(w.conn())
+        .await
+        .map_err(|e| failed(doing, e))?;
+    for attachment in new.payload.attachments() {
+        sqlx::query(NAME_ATTACHMENT)
+            .bind(new.action)
+            .bind(i64::from(new.version))
+            .bind(attachment.sha256.clone())
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed("storing an attachment", e))?;
+    }
+    Ok(())
+}
+
+/// Replaces the people an action goes to.
+pub(crate) async fn put_people(w: &mut Write, action: i64, people: &[String]) -> Result<(), LedgerError> {
+    let doing = "storing whom an action goes to";
+    sqlx::query(DROP_PEOPLE_OF_ACTION).bind(action).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+    for email in people {
+        sqlx::query(PUT_PERSON_OF_ACTION)
+            .bind(action)
+            .bind(email.clone())
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn know(w: &mut Write, environment: &str, email: &str, times: i64) -> Result<(), LedgerError> {
+    sqlx::query(KNOW_PERSON)
+        .bind(environment.to_owned())
+        .bind(email.to_lowercase())
+        .bind(times)
+        .execute(w.conn())
+        .await
+        .map_err(|e| failed("remembering a person", e))?;
+    Ok(())
+}
+
+/// Everybody an accepted action went to is known from now on.
+pub(crate) async fn know_people_of(w: &mut Write, action: &Action) -> Result<(), LedgerError> {
+    let rows = sqlx::query(PEOPLE_OF_ACTION)
+        .bind(action.n)
+        .fetch_all(w.conn())
+        .await
+        .map_err(|e| failed("reading whom an action went to", e))?;
+    for row in rows {
+        know(w, &action.environment, &row.text("email")?, 1).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn payloads(conn: &mut Conn, action: i64) -> Result<Vec<StoredPayload>, LedgerError> {
+    let rows = sqlx::query(PAYLOADS).bind(action).fetch_all(conn).await.map_err(|e| failed("reading payloads", e))?;
+    rows.iter().map(StoredPayload::read).collect()
+}
+
+pub(crate) async fn payload(conn: &mut Conn, action: i64, version: u32) -> Result<StoredPayload, LedgerError> {
+    let row = sqlx::query(PAYLOAD)
+        .bind(action)
+        .bind(i64::from(version))
+        .fetch_optional(conn)
+        .await
+        .map_err(|e| failed("reading a payload", e))?;
+    let row = row.ok_or_else(|| {
+        LedgerError::corrupt("payload", format!("{} version {version}", ActionId(action)), "its row is missing")
+    })?;
+    StoredPayload::read(&row)
+}
+
+/// The digests of a payload's attachments, wherever they stand in it.
+pub(crate) fn digests(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![value];
+    while let Some(v) = open.pop() {
+        match v {
+            Value::Object(map) => {
+                if let (Some(Value::String(digest)), Some(_)) = (map.get("sha256"), map.get("size")) {
+                    found.push(digest.clone());
+                }
+                open.extend(map.values());
+            }
+            Value::Array(items) => open.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    found
+}
+
+/// An attachment's bytes, hashed again. None once purged, or where it was never stored.
+pub(crate) async fn attachment(conn: &mut Conn, digest: &str) -> Result<Option<Attachment>, LedgerError> {
+    let row = sqlx::query(ATTACHMENT)
+        .bind(digest.to_owned())
+        .fetch_optional(conn)
+        .await
+        .map_err(|e| failed("reading an attachment", e))?;
+    let Some(bytes) = row.map(|r| r.bytes_or_null("bytes")).transpose()?.flatten() else { return Ok(None) };
+    let attachment = Attachment::new(bytes);
+    if attachment.sha256 != digest {
+        return Err(LedgerError::corrupt(
+            "attachment",
+            &digest[..digest.len().min(8)],
+            "its bytes have another digest",
+        ));
+    }
+    Ok(Some(attachment))
+}
+
+/// The stored payload as a value, read as strictly as at intake and bound to its attachments' bytes.
+pub(crate) async fn open_payload(
+    conn: &mut Conn,
+    action: i64,
+    effect: &str,
+    stored: &StoredPayload,
+) -> Result<Payload, LedgerError> {
+    let id = || format!("{} version {}", ActionId(action), stored.version);
+    let text = stored.value.as_ref().ok_or(Conflict::Purged)?;
+    if hex(&sha256(text.as_bytes())) != stored.content {
+        return Err(LedgerError::corrupt("payload", id(), "its text has another hash than was stored with it"));
+    }
+    let value = json::parse(text.as_bytes())
+        .map_err(|e| LedgerError::corrupt("payload", id(), format!("it cannot be read: {}", e.reason)))?;
+    let mut known = Vec::new();
+    for digest in digests(&value) {
+        known.extend(attachment(conn, &digest).await?);
+    }
+    let payload = Payload::parse(effect, value, &known)
+        .map_err(|e| LedgerError::corrupt("payload", id(), format!("{}: {}", e.field, e.reason)))?;
+    if canonical(payload.value()) != *text {
+        return Err(LedgerError::corrupt("payload", id(), "it reads differently from what was stored"));
+    }
+    Ok(payload)
+}
+
+/// The current payload sealed again: its hash is computed, and must be the stored one.
+pub(crate) async fn sealed(conn: &mut Conn, action: &Action) -> Result<Sealed, LedgerError> {
+    let key = action.need_key()?.clone();
+    let stored = payload(conn, action.n, action.payload_version).await?;
+    let payload = open_payload(conn, action.n, &action.effect, &stored).await?;
+    let sealed = Sealed::seal(key, stored.version, payload);
+    if Some(sealed.hash()) != stored.hash || Some(sealed.hash()) != action.payload_hash {
+        let id = format!("{} version {}", action.id(), stored.version);
+        return Err(LedgerError::corrupt("payload", id, "its hash is not the stored one"));
+    }
+    Ok(sealed)
+}
+
+pub(crate) async fn put_conversation(
+    w: &mut Write,
+    conversation: &Conversation,
+) -> Result<ConversationHash, LedgerError> {
+    let hash = conversation.hash();
+    sqlx::query(PUT_CONVERSATION)
+        .bind(hash.to_string())
+        .bind(canonical(&conversation.value))
+        .execute(w.conn())
+        .await
+        .map_err(|e| failed("storing a conversation", e))?;
+    Ok(hash)
+}
+
+/// The conversation behind an action, hashed again. None where there is none or it was purged.
+pub(crate) async fn conversation(conn: &mut Conn, action: &Action) -> Result<Option<Conversation>, LedgerError> {
+    let Some(hash) = action.conversation else { return Ok(None) };
+    let row = sqlx::query(CONVERSATION)
+        .bind(hash.to_string())
+        .fetch_optional(conn)
+        .await
+        .map_err(|e| failed("reading a conversation", e))?;
+    let broken = |why: &str| LedgerError::corrupt("conversation", action.id(), why);
+    let row = row.ok_or_else(|| broken("its row is missing"))?;
+    let Some(text) = row.text_or_null("value")? else { return Ok(None) };
+    let value = json::parse(text.as_bytes()).map_err(|_| broken("it cannot be read"))?;
+    let conversation = Conversation::parse(value).map_err(|_| broken("it cannot be read"))?;
+    if conversation.hash() != hash || canonical(&conversation.value) != text {
+        return Err(broken("its hash is not the stored one"));
+    }
+    Ok(Some(conversation))
+}
+
+pub(crate) async fn put_wire(w: &mut Write, action: i64, wire: &Wire, now: Timestamp) -> Result<(), LedgerError> {
+    sqlx::query(PUT_WIRE)
+        .bind(action)
+        .bind(wire.hash().to_string())
+        .bind(wire.bytes().to_vec())
+        .bind(now.millis())
+        .execute(w.conn())
+        .await
+        .map_err(|e| failed("storing a wire", e))?;
+    Ok(())
+}
+
+/// The wire under `hash`, hashed again.
+pub(crate) async fn wire(conn: &mut Conn, action: ActionId, hash: WireHash) -> Result<Wire, LedgerError> {
+    let row = sqlx::query(WIRE)
+        .bind(action.0)
+        .bind(hash.to_string())
+        .fetch_optional(conn)
+        .await
+        .map_err(|e| failed("reading a wire", e))?;
+    let row = row.ok_or_else(|| LedgerError::corrupt("wire", action, "its row is missing"))?;
+    let wire = Wire::new(row.bytes_or_null("bytes")?.ok_or(Conflict::Purged)?);
+    if wire.hash() != hash {
+        return Err(LedgerError::corrupt("wire", action, "its bytes have another hash"));
+    }
+    Ok(wire)
+}

@@ -1,0 +1,416 @@
+//! Phase: what a person decides about an action before it goes.
+
+use crate::content::{self, NewPayload, content_hash, face};
+use crate::rows::{Action, Get};
+use crate::tx::{Conn, Durable, Write, failed, statements};
+use crate::types::{Cleared, Signing, Waits};
+use crate::{Conflict, Ledger, LedgerError, apply, directory, proof};
+use countersign_domain::{
+    ActionId, Approval, Fact, LedgerSecret, Payload, PersonId, Sealed, Standing, State, Timestamp, Wire,
+};
+use serde_json::json;
+
+statements! {
+    PUT_APPROVAL = "INSERT INTO approvals (action, sequence, payload_version, payload_hash, wire_hash, account, \
+        conversation, by_whom, device, at, expires_at, signature) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING n";
+    SIGNERS = "SELECT by_whom FROM approvals WHERE action = $1 AND sequence > $2 ORDER BY sequence";
+    EXPIRING = "SELECT n FROM actions WHERE state = 'approved' AND expires_at <= $1 ORDER BY expires_at LIMIT 200";
+    CLEAR = "INSERT INTO cleared (action, version, code, field, by_whom, at) VALUES ($1, $2, $3, $4, $5, $6) \
+        ON CONFLICT DO NOTHING";
+    CLEARED = "SELECT version, code, field, by_whom, at FROM cleared WHERE action = $1 ORDER BY at, code, field";
+    KEEP_TEXT = "INSERT INTO kept_texts (action, by_whom, text, at) VALUES ($1, $2, $3, $4) \
+        ON CONFLICT (action, by_whom) DO UPDATE SET text = excluded.text, at = excluded.at";
+    KEPT_TEXT = "SELECT text FROM kept_texts WHERE action = $1 AND by_whom = $2";
+    FORGET_TEXT = "DELETE FROM kept_texts WHERE action = $1 AND by_whom = $2";
+}
+
+impl Ledger {
+    /// The next payload version, if `replaces` is the current one. Ends every earlier approval. Returns the new version.
+    pub async fn edit(
+        &self,
+        action: ActionId,
+        replaces: u32,
+        payload: &Payload,
+        by: &PersonId,
+        now: Timestamp,
+    ) -> Result<u32, LedgerError> {
+        let doing = "storing an edit";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), action).await?;
+        // Says why first: an approved action has to be undone, whatever the version.
+        countersign_domain::advance(&current.standing, &Fact::Redrafted)?;
+        if current.payload_version != replaces {
+            return Err(Conflict::VersionMoved { current: current.payload_version }.into());
+        }
+        let version = current.payload_version + 1;
+        let sealed = Sealed::seal(current.need_key()?.clone(), version, payload.clone());
+        let hash = sealed.hash();
+        let new = NewPayload { action: action.0, version, payload, hash: Some(hash), by: &by.0 };
+        content::put_payload(&mut w, new, now).await?;
+        let face = face(&current.destination, payload);
+        content::put_people(&mut w, action.0, &face.people).await?;
+        let details = json!({ "payload": { "version": version, "hash": hash, "content": content_hash(payload) } });
+        let change = |a: &mut Action| {
+            a.payload_version = version;
+            a.payload_hash = Some(hash);
+            face.put_on(a);
+        };
+        apply::apply(&mut w, &current, &Fact::Redrafted, change, details, &by.0, now).await?;
+        w.commit(doing).await?;
+        Ok(version)
+    }
+
+    /// Everything an approval must cover, but for the wire that a provider still has to render.
+    pub async fn signable(&self, action: ActionId, secret: &LedgerSecret) -> Result<Signing, LedgerError> {
+        let mut tx = self.pools().read("reading what is to be signed").await?;
+        let current = Action::get(&mut tx, action).await?;
+        let sealed = content::sealed(&mut tx, &current).await?;
+        let destination = directory::destination(&mut tx, &current.destination)
+            .await?
+            .ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
+        let stored_wire = match current.wire_hash {
+            Some(hash) => Some(content::wire(&mut tx, action, hash).await?),
+            None => None,
+        };
+        let conversation = content::conversation(&mut tx, &current).await?;
+        if current.conversation.is_some() && conversation.is_none() {
+            return Err(Conflict::Purged.into());
+        }
+        Ok(Signing {
+            action,
+            idempotency_key: sealed.key().idempotency_key(secret),
+            sealed,
+            conversation,
+            account: destination.account,
+            sequence: current.newest_sequence + 1,
+            stored_wire,
+            standing: current.standing,
+            signers: signers(&mut tx, &current).await?,
+        })
+    }
+
+    /// Stores a signed approval with its wire. `not_before` is the end of the undo window; `frees_key` is the contract's
+    /// word that a refusal frees the key. The fields are compared with the stored action once more; the signature is
+    /// verified by every claim.
+    #[allow(clippy::too_many_arguments)]
+    pub async fn approve(
+        &self,
+        action: ActionId,
+        approval: &Approval,
+        wire: &Wire,
+        approvers_needed: u8,
+        not_before: Timestamp,
+        frees_key: bool,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
+        let doing = "storing an approval";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let mut current = Action::get(w.conn(), action).await?;
+        // What is not possible at all is said before what does not fit.
+        countersign_domain::advance(&current.standing, &Fact::Approved { complete: true, frees_key })?;
+        fits(&mut w, &current, approval, wire).await?;
+        let mut earlier = signers(w.conn(), &current).await?;
+        let first_of_two_counts = current.standing.signed > 0 && current.expires_at.is_none_or(|at| at > now);
+        if !first_of_two_counts {
+            // An approval of an earlier round, or one that grew too old, does not add up with this one.
+            earlier.clear();
+            current.ended_sequence = current.newest_sequence;
+        }
+        if earlier.contains(&approval.by) {
+            return Err(Conflict::SameApprover { by: approval.by.0.clone() }.into());
+        }
+        content::put_wire(&mut w, action.0, wire, now).await?;
+        let number = put_approval(&mut w, action, approval).await?;
+        let complete = earlier.len() + 1 >= usize::from(approvers_needed.max(1));
+        let details = json!({
+            "approval": number, "sequence": approval.sequence, "digest": proof::approval_digest(approval),
+            "payload_version": approval.payload_version, "payload_hash": approval.payload_hash,
+            "wire_hash": approval.wire_hash,
+        });
+        let (ended, before) = (current.ended_sequence, current.expires_at.filter(|_| first_of_two_counts));
+        let change = |a: &mut Action| {
+            a.newest_sequence = approval.sequence;
+            a.ended_sequence = ended;
+            a.expires_at = Some(before.map_or(approval.expires_at, |b| b.min(approval.expires_at)));
+            a.wire_hash = Some(approval.wire_hash);
+            if complete {
+                a.not_before = not_before;
+                a.waits = if not_before > now { Waits::UndoWindow } else { Waits::Nothing };
+            }
+        };
+        let fact = Fact::Approved { complete, frees_key };
+        let next = apply::apply(&mut w, &current, &fact, change, details, &approval.by.0, now).await?;
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// Takes an approval back while nobody has claimed the action.
+    pub async fn undo(&self, action: ActionId, by: &PersonId, now: Timestamp) -> Result<Standing, LedgerError> {
+        self.simple(action, Fact::Undone, Some("undone").map(str::to_owned), by, now).await
+    }
+
+    pub async fn reject(
+        &self,
+        action: ActionId,
+        reason: &str,
+        by: &PersonId,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
+        self.simple(action, Fact::Rejected, Some(reason.to_owned()), by, now).await
+    }
+
+    async fn simple(
+        &self,
+        action: ActionId,
+        fact: Fact,
+        reason: Option<String>,
+        by: &PersonId,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
+        let doing = "storing a decision";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), action).await?;
+        let details = json!({ "reason": reason });
+        let change = |a: &mut Action| {
+            // An undone draft is an ordinary draft again; elsewhere the reason says why it is where it is.
+            a.reason = reason.filter(|_| a.standing.state != State::Prepared);
+        };
+        let next = apply::apply(&mut w, &current, &fact, change, details, &by.0, now).await?;
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// Lets an approved action go without the one it waits for, once that one ended without acceptance.
+    pub async fn release(&self, action: ActionId, by: &PersonId, now: Timestamp) -> Result<Standing, LedgerError> {
+        let doing = "releasing an action from its order";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), action).await?;
+        countersign_domain::advance(&current.standing, &Fact::Released)?;
+        let waits_for = current.after.ok_or(Conflict::NoOrder)?;
+        let other = Action::get(w.conn(), ActionId(waits_for)).await?;
+        let ended = match other.standing.state {
+            State::Refused | State::GaveUp | State::Rejected | State::Superseded | State::ClosedUnknown => true,
+            State::Prepared
+            | State::NeedsReview
+            | State::Approved
+            | State::InProgress
+            | State::Accepted
+            | State::Unknown => false,
+        };
+        if !ended {
+            return Err(Conflict::OrderStands { action: other.id() }.into());
+        }
+        let details = json!({ "without": other.id() });
+        let next = apply::apply(&mut w, &current, &Fact::Released, |a| a.after = None, details, &by.0, now).await?;
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// Ends the undo window. A backoff is not shortened: the destination asked for it.
+    pub async fn send_now(&self, action: ActionId, by: &PersonId, now: Timestamp) -> Result<Standing, LedgerError> {
+        let doing = "ending an undo window";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), action).await?;
+        if current.standing.state != State::Approved || current.waits == Waits::Backoff {
+            return Err(Conflict::NotInUndoWindow.into());
+        }
+        let change = |a: &mut Action| {
+            a.not_before = now;
+            a.waits = Waits::Nothing;
+        };
+        let next = apply::touch(&mut w, &current, "undo_window_ended", change, json!({}), &by.0, now).await?;
+        w.commit(doing).await?;
+        Ok(next.standing)
+    }
+
+    /// Sends approved actions whose approval grew too old to needs review.
+    pub async fn expire_due(&self, now: Timestamp) -> Result<Vec<ActionId>, LedgerError> {
+        let doing = "ending approvals that grew too old";
+        if !self.any_expiring(now).await? {
+            return Ok(Vec::new());
+        }
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let rows = sqlx::query(EXPIRING).bind(now.millis()).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+        let mut done = Vec::new();
+        for row in rows {
+            let current = Action::get(w.conn(), ActionId(row.int("n")?)).await?;
+            let change = |a: &mut Action| a.reason = Some("the approval expired before it was used".to_owned());
+            apply::apply(&mut w, &current, &Fact::Expired, change, json!({}), "countersign", now).await?;
+            done.push(current.id());
+        }
+        w.commit(doing).await?;
+        Ok(done)
+    }
+
+    /// Looked at without the write lock, since a tick comes every second.
+    async fn any_expiring(&self, now: Timestamp) -> Result<bool, LedgerError> {
+        let mut tx = self.pools().read("looking for approvals that grew too old").await?;
+        let row = sqlx::query(EXPIRING)
+            .bind(now.millis())
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(|e| failed("looking for approvals that grew too old", e))?;
+        Ok(row.is_some())
+    }
+
+    /// Remembers that a person looked at a finding of this payload version.
+    pub async fn clear_finding(
+        &self,
+        action: ActionId,
+        version: u32,
+        code: &str,
+        field: &str,
+        by: &PersonId,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let doing = "clearing a finding";
+        let mut w = self.pools().write(doing, Durable::Full).await?;
+        let current = Action::get(w.conn(), action).await?;
+        if current.payload_version != version {
+            return Err(Conflict::VersionMoved { current: current.payload_version }.into());
+        }
+        sqlx::query(CLEAR)
+            .bind(action.0)
+            .bind(i64::from(version))
+            .bind(code.to_owned())
+            .bind(field.to_owned())
+            .bind(by.0.clone())
+            .bind(now.millis())
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+        let details = json!({ "version": version, "code": code, "field": field });
+        apply::touch(&mut w, &current, "finding_cleared", |_| {}, details, &by.0, now).await?;
+        w.commit(doing).await
+    }
+
+    pub async fn cleared(&self, action: ActionId) -> Result<Vec<Cleared>, LedgerError> {
+        let mut tx = self.pools().read("reading cleared findings").await?;
+        cleared(&mut tx, action.0).await
+    }
+
+    /// Keeps what a person is typing. Not part of any decision, so not in the journal.
+    pub async fn keep_text(
+        &self,
+        action: ActionId,
+        by: &PersonId,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let doing = "keeping what was typed";
+        let mut w = self.pools().write(doing, Durable::Rides).await?;
+        sqlx::query(KEEP_TEXT)
+            .bind(action.0)
+            .bind(by.0.clone())
+            .bind(text.to_owned())
+            .bind(now.millis())
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+        w.commit(doing).await
+    }
+
+    pub async fn kept_text(&self, action: ActionId, by: &PersonId) -> Result<Option<String>, LedgerError> {
+        let mut tx = self.pools().read("reading what was typed").await?;
+        let row = sqlx::query(KEPT_TEXT)
+            .bind(action.0)
+            .bind(by.0.clone())
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(|e| failed("reading what was typed", e))?;
+        row.map(|r| r.text("text")).transpose()
+    }
+
+    pub async fn forget_text(&self, action: ActionId, by: &PersonId) -> Result<(), LedgerError> {
+        let doing = "forgetting what was typed";
+        let mut w = self.pools().write(doing, Durable::Rides).await?;
+        sqlx::query(FORGET_TEXT)
+            .bind(action.0)
+            .bind(by.0.clone())
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+        w.commit(doing).await
+    }
+}
+
+/// Compares every field of an approval with the action as it stands.
+async fn fits(w: &mut Write, current: &Action, approval: &Approval, wire: &Wire) -> Result<(), LedgerError> {
+    let differs = |field: &'static str| Err(LedgerError::from(Conflict::ApprovalDiffers { field }));
+    let sealed = content::sealed(w.conn(), current).await?;
+    if approval.key != *sealed.key() {
+        return differs("action key");
+    }
+    if approval.payload_hash != sealed.hash() || approval.payload_version != sealed.version() {
+        return Err(Conflict::HashNotCurrent { current: sealed.hash() }.into());
+    }
+    if approval.wire_hash != wire.hash() {
+        return differs("wire hash");
+    }
+    // After a crossing, and for the second of two, there is one wire only.
+    if current.wire_hash.is_some_and(|stored| stored != wire.hash())
+        && (current.standing.crossed_once || current.standing.signed > 0)
+    {
+        return Err(Conflict::WireDiffers.into());
+    }
+    if approval.conversation != current.conversation {
+        return differs("conversation");
+    }
+    let destination = directory::destination(w.conn(), &current.destination).await?;
+    match destination {
+        Some(d) if d.removed_at.is_none() && d.account == approval.account => {}
+        _ => return differs("account"),
+    }
+    if approval.sequence != current.newest_sequence + 1 {
+        return differs("sequence");
+    }
+    Ok(())
+}
+
+async fn put_approval(w: &mut Write, action: ActionId, a: &Approval) -> Result<i64, LedgerError> {
+    let row = sqlx::query(PUT_APPROVAL)
+        .bind(action.0)
+        .bind(i64::from(a.sequence))
+        .bind(i64::from(a.payload_version))
+        .bind(a.payload_hash.to_string())
+        .bind(a.wire_hash.to_string())
+        .bind(a.account.to_string())
+        .bind(a.conversation.map(|h| h.to_string()))
+        .bind(a.by.0.clone())
+        .bind(a.device.0.clone())
+        .bind(a.at.millis())
+        .bind(a.expires_at.millis())
+        .bind(a.signature.clone())
+        .fetch_one(w.conn())
+        .await
+        .map_err(|e| failed("storing an approval", e))?;
+    row.int("n")
+}
+
+/// Who signed the approvals that count, oldest first.
+async fn signers(conn: &mut Conn, action: &Action) -> Result<Vec<PersonId>, LedgerError> {
+    let rows = sqlx::query(SIGNERS)
+        .bind(action.n)
+        .bind(i64::from(action.ended_sequence))
+        .fetch_all(conn)
+        .await
+        .map_err(|e| failed("reading approvals", e))?;
+    rows.iter().map(|r| r.text("by_whom").map(PersonId)).collect()
+}
+
+pub(crate) async fn cleared(conn: &mut Conn, action: i64) -> Result<Vec<Cleared>, LedgerError> {
+    let rows =
+        sqlx::query(CLEARED).bind(action).fetch_all(conn).await.map_err(|e| failed("reading cleared findings", e))?;
+    rows.iter()
+        .map(|r| {
+            Ok(Cleared {
+                version: r.num("version")?,
+                code: r.text("code")?,
+                field: r.text("field")?,
+                by: PersonId(r.text("by_whom")?),
+                at: r.time("at")?,
+            })
+        })
+        .collect()
+}

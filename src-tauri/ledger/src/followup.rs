@@ -1,0 +1,84 @@
+//! Follow-ups of an accepted action: filing the copy in Sent. They have a state of their own and can never re-open a send.
+
+use crate::rows::{Action, Get};
+use crate::tx::{Conn, Durable, failed, statements};
+use crate::types::Filing;
+use crate::{Ledger, LedgerError, apply};
+use countersign_domain::{ActionId, Timestamp};
+use serde_json::json;
+use sqlx::any::AnyRow;
+
+statements! {
+    PUT_FILING = "INSERT INTO filings (action, state, text, next_at, tries, changed_at) VALUES ($1, $2, $3, $4, 1, $5) \
+        ON CONFLICT (action) DO UPDATE SET state = excluded.state, text = excluded.text, next_at = excluded.next_at, \
+        tries = filings.tries + 1, changed_at = excluded.changed_at";
+    FILING = "SELECT action, state, text, next_at, tries, changed_at FROM filings WHERE action = $1";
+    FILINGS_DUE = "SELECT action, state, text, next_at, tries, changed_at FROM filings \
+        WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY next_at, action LIMIT 100";
+}
+
+fn read(row: &AnyRow) -> Result<Filing, LedgerError> {
+    Ok(Filing {
+        action: ActionId(row.int("action")?),
+        state: row.text("state")?,
+        text: row.text("text")?,
+        next_at: row.time_or_null("next_at")?,
+        tries: row.num("tries")?,
+        changed_at: row.time("changed_at")?,
+    })
+}
+
+pub(crate) async fn filing(conn: &mut Conn, action: i64) -> Result<Option<Filing>, LedgerError> {
+    sqlx::query(FILING)
+        .bind(action)
+        .fetch_optional(conn)
+        .await
+        .map_err(|e| failed("reading a filing", e))?
+        .map(|row| read(&row))
+        .transpose()
+}
+
+impl Ledger {
+    /// Sets the filing's state: `not_needed`, `waiting`, `already_present`, `filed` or `failed`; `next_at` is when to try
+    /// again. The action's own state stays as it is.
+    pub async fn put_filing(
+        &self,
+        action: ActionId,
+        state: &str,
+        text: &str,
+        next_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let doing = "recording a filing";
+        // What was filed is found again by a look in Sent, so this may ride on the next sync.
+        let mut w = self.pools().write(doing, Durable::Rides).await?;
+        let current = Action::get(w.conn(), action).await?;
+        sqlx::query(PUT_FILING)
+            .bind(action.0)
+            .bind(state.to_owned())
+            .bind(text.to_owned())
+            .bind(next_at.map(Timestamp::millis))
+            .bind(now.millis())
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+        let details = json!({ "state": state });
+        apply::touch(&mut w, &current, "filing", |_| {}, details, "worker", now).await?;
+        w.commit(doing).await
+    }
+
+    pub async fn filing(&self, action: ActionId) -> Result<Option<Filing>, LedgerError> {
+        let mut tx = self.pools().read("reading a filing").await?;
+        filing(&mut tx, action.0).await
+    }
+
+    pub async fn filings_due(&self, now: Timestamp) -> Result<Vec<Filing>, LedgerError> {
+        let mut tx = self.pools().read("looking for filings").await?;
+        let rows = sqlx::query(FILINGS_DUE)
+            .bind(now.millis())
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(|e| failed("looking for filings", e))?;
+        rows.iter().map(read).collect()
+    }
+}

@@ -1,0 +1,134 @@
+//! Making and opening a ledger. A newer schema is refused with its number and the file stays as it was.
+
+use crate::tx::{Pools, Write, failed};
+use crate::types::OpenOptions;
+use crate::{Inner, Ledger, LedgerError, journal, place};
+use countersign_domain::Timestamp;
+use serde_json::json;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The schema this build knows.
+pub const SCHEMA: i64 = 1;
+
+const SQLITE: [&str; SCHEMA as usize] = [include_str!("../../../migrations/sqlite/0001_ledger.sql")];
+const POSTGRES: [&str; SCHEMA as usize] = [include_str!("../../../migrations/postgres/0001_ledger.sql")];
+
+impl Ledger {
+    /// Makes a new ledger file, readable by its owner only. `id` is random text that the caller brings.
+    ///
+    /// # Errors
+    /// `Place` where a file is already there, or where a ledger may not lie.
+    pub async fn create(path: &Path, id: &str, now: Timestamp) -> Result<Ledger, LedgerError> {
+        place::check(path)?;
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path).map_err(|e| LedgerError::Place {
+            why: match e.kind() {
+                std::io::ErrorKind::AlreadyExists => format!("{} exists already", path.display()),
+                _ => format!("{} cannot be made: {e}", path.display()),
+            },
+        })?;
+        let pools = Pools::sqlite(path, true, false).await?;
+        migrate(&pools, 0, &SQLITE, id, now).await?;
+        finish(pools, id.to_owned()).await
+    }
+
+    /// Opens a ledger that exists.
+    ///
+    /// # Errors
+    /// `NotFound`; `Place` on a network or synced folder; `Newer` for a schema of a later build.
+    pub async fn open(path: &Path, options: OpenOptions) -> Result<Ledger, LedgerError> {
+        if !path.is_file() {
+            return Err(LedgerError::not_found("ledger", path.display()));
+        }
+        place::check(path)?;
+        let found = schema_in_header(path)?;
+        if found > SCHEMA {
+            return Err(LedgerError::Newer { found, known: SCHEMA });
+        }
+        // The header may be behind the WAL: look again through a connection that cannot write.
+        let look = Pools::sqlite(path, false, true).await?;
+        let found = look.schema().await?;
+        look.close().await;
+        if found > SCHEMA {
+            return Err(LedgerError::Newer { found, known: SCHEMA });
+        }
+        let pools = Pools::sqlite(path, false, options.read_only).await?;
+        if found < SCHEMA {
+            return Err(LedgerError::corrupt("file", path.display(), "it holds no ledger"));
+        }
+        let id = ledger_id(&pools).await?;
+        finish(pools, id).await
+    }
+
+    /// A ledger on PostgreSQL, made there if the database is empty. For the team ledger of a later version; the tests run
+    /// every phase on it already.
+    #[doc(hidden)]
+    pub async fn open_postgres(url: &str, id: &str, now: Timestamp) -> Result<Ledger, LedgerError> {
+        let pools = Pools::postgres(url).await?;
+        let found = pools.schema().await?;
+        if found > SCHEMA {
+            return Err(LedgerError::Newer { found, known: SCHEMA });
+        }
+        if found < SCHEMA {
+            migrate(&pools, found, &POSTGRES, id, now).await?;
+        }
+        let id = ledger_id(&pools).await?;
+        finish(pools, id).await
+    }
+}
+
+async fn finish(pools: Pools, id: String) -> Result<Ledger, LedgerError> {
+    Ok(Ledger { inner: Arc::new(Inner { unmerged: std::sync::atomic::AtomicBool::new(true), pools, id }) })
+}
+
+async fn ledger_id(pools: &Pools) -> Result<String, LedgerError> {
+    let mut tx = pools.read("opening the ledger").await?;
+    crate::directory::setting(&mut tx, crate::directory::LEDGER_ID)
+        .await?
+        .ok_or_else(|| LedgerError::corrupt("ledger", "id", "it has none"))
+}
+
+/// Runs the migrations after `found`, all in one transaction.
+async fn migrate(
+    pools: &Pools,
+    found: i64,
+    scripts: &[&'static str],
+    id: &str,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
+    let doing = "making the ledger's tables";
+    let mut w: Write = pools.bare_write(doing).await?;
+    for script in &scripts[found as usize..] {
+        sqlx::raw_sql(*script).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+    }
+    pools.mark_schema(&mut w, SCHEMA).await?;
+    if found == 0 {
+        let fact = json!({ "fact": "ledger_created", "details": { "ledger": id, "schema": SCHEMA } });
+        journal::append(&mut w, now, None, fact, "countersign").await?;
+        crate::directory::put_setting(&mut w, crate::directory::LEDGER_ID, id, "countersign", now).await?;
+    }
+    w.commit(doing).await?;
+    // So that the bare file says what it is, whatever becomes of this process.
+    pools.checkpoint().await
+}
+
+/// `user_version` as it stands in the file's first page, read without SQLite, which would touch the file.
+fn schema_in_header(path: &Path) -> Result<i64, LedgerError> {
+    let unreadable = |why: &str| LedgerError::corrupt("file", path.display(), why);
+    let mut header = [0u8; 100];
+    let read = std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut header));
+    if read.is_err() || !header.starts_with(b"SQLite format 3\0") {
+        return Err(unreadable("it is not a ledger file"));
+    }
+    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    // A new file's application id may still be in the WAL only.
+    if number(68) != crate::tx::APPLICATION_ID && number(68) != 0 {
+        return Err(unreadable("it belongs to another program"));
+    }
+    Ok(i64::from(number(60)))
+}

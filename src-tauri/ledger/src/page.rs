@@ -1,0 +1,129 @@
+//! Lists. Keyset pages over indexes that begin with what is asked for: as fast at a million actions as at a hundred.
+
+use crate::rows::{Action, Get, action_columns};
+use crate::tx::{Conn, failed, statements};
+use crate::types::{Cursor, NotTaken, Page, PageFilter, RowRecord, StateCounts};
+use crate::{Ledger, LedgerError};
+use countersign_domain::{DeliveryId, State};
+
+statements! {
+    PAGE_BY_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND state = $2 AND n < $3 \
+        ORDER BY n DESC LIMIT $4");
+    PAGE_BY_STATE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND state = $2 \
+        AND n > $3 ORDER BY n LIMIT $4");
+    PAGE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n < $2 ORDER BY n DESC LIMIT $3");
+    PAGE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n > $2 ORDER BY n \
+        LIMIT $3");
+    PAGE_OF_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE state = $1 AND n < $2 ORDER BY n DESC \
+        LIMIT $3");
+    PAGE_OF_STATE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE state = $1 AND n > $2 ORDER BY n \
+        LIMIT $3");
+    PAGE_OF_ALL = concat!("SELECT ", action_columns!(), " FROM actions WHERE n < $1 ORDER BY n DESC LIMIT $2");
+    PAGE_OF_ALL_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE n > $1 ORDER BY n LIMIT $2");
+    // Capped: past ten thousand nobody reads the number.
+    COUNT = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
+        CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
+        WHERE environment = $1 AND state = $2 LIMIT 10000) AS capped) AS requests";
+    NOT_TAKEN = "SELECT n, source, at, disposition, reason FROM deliveries \
+        WHERE disposition IN ('conflict', 'not_permitted') ORDER BY n DESC LIMIT $1";
+}
+
+impl Ledger {
+    /// One page of lines. `limit` is bounded to 500.
+    pub async fn page(
+        &self,
+        filter: &PageFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<RowRecord>, LedgerError> {
+        let mut tx = self.pools().read("reading a page").await?;
+        let limit = limit.clamp(1, 500);
+        let from = after.map_or(if filter.oldest_first { 0 } else { i64::MAX }, |c| c.0);
+        let mut rows = Vec::new();
+        if filter.states.is_empty() {
+            rows = some(&mut tx, filter, None, from, limit).await?;
+        } else {
+            // One indexed range per state, merged: no sort over everything.
+            for state in &filter.states {
+                rows.extend(some(&mut tx, filter, Some(*state), from, limit).await?);
+            }
+            rows.sort_by_key(|a| if filter.oldest_first { a.n } else { -a.n });
+        }
+        Ok(page_of(rows, limit))
+    }
+
+    /// Requests with at least one action in each view. Counted up to ten thousand.
+    pub async fn counts(&self, environment: &str) -> Result<StateCounts, LedgerError> {
+        let mut tx = self.pools().read("counting").await?;
+        let mut many = [0u32; 5];
+        let states = [State::Prepared, State::Approved, State::InProgress, State::Unknown, State::NeedsReview];
+        for (count, state) in many.iter_mut().zip(states) {
+            let row = sqlx::query(COUNT)
+                .bind(environment.to_owned())
+                .bind(state.name())
+                .fetch_one(&mut *tx)
+                .await
+                .map_err(|e| failed("counting", e))?;
+            *count = row.num("many")?;
+        }
+        Ok(StateCounts { awaiting: many[0], on_the_way: many[1] + many[2], unknown: many[3], needs_review: many[4] })
+    }
+
+    /// Deliveries that were recorded but not taken, newest first.
+    pub async fn not_taken(&self, limit: u32) -> Result<Vec<NotTaken>, LedgerError> {
+        let mut tx = self.pools().read("reading what was not taken").await?;
+        let rows = sqlx::query(NOT_TAKEN)
+            .bind(i64::from(limit.clamp(1, 500)))
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(|e| failed("reading what was not taken", e))?;
+        rows.iter()
+            .map(|r| {
+                Ok(NotTaken {
+                    delivery: DeliveryId(r.int("n")?),
+                    source: r.text("source")?,
+                    at: r.time("at")?,
+                    disposition: r.text("disposition")?,
+                    reason: r.text_or_null("reason")?.unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// One row more than asked for tells whether there is a next page.
+pub(crate) fn page_of(mut rows: Vec<Action>, limit: u32) -> Page<RowRecord> {
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next = rows.last().filter(|_| more).map(|a| Cursor(a.n));
+    Page { rows: rows.into_iter().map(Action::line).collect(), next }
+}
+
+async fn some(
+    conn: &mut Conn,
+    filter: &PageFilter,
+    state: Option<State>,
+    from: i64,
+    limit: u32,
+) -> Result<Vec<Action>, LedgerError> {
+    let statement = match (&filter.environment, state, filter.oldest_first) {
+        (Some(_), Some(_), false) => PAGE_BY_STATE,
+        (Some(_), Some(_), true) => PAGE_BY_STATE_OLDEST,
+        (Some(_), None, false) => PAGE,
+        (Some(_), None, true) => PAGE_OLDEST,
+        (None, Some(_), false) => PAGE_OF_STATE,
+        (None, Some(_), true) => PAGE_OF_STATE_OLDEST,
+        (None, None, false) => PAGE_OF_ALL,
+        (None, None, true) => PAGE_OF_ALL_OLDEST,
+    };
+    let mut query = sqlx::query(statement);
+    if let Some(environment) = &filter.environment {
+        query = query.bind(environment.clone());
+    }
+    if let Some(state) = state {
+        query = query.bind(state.name());
+    }
+    let rows =
+        query.bind(from).bind(i64::from(limit) + 1).fetch_all(conn).await.map_err(|e| failed("reading a page", e))?;
+    rows.iter().map(Action::read).collect()
+}

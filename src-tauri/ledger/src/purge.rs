@@ -1,0 +1,82 @@
+//! Retention (R31): bodies go after a set time; key, hashes, states and receipts stay.
+
+use crate::rows::{Action, Get};
+use crate::tx::{Durable, Write, failed, statements};
+use crate::types::Purged;
+use crate::{Ledger, LedgerError, apply};
+use countersign_domain::{ActionId, PersonId, Timestamp};
+use serde_json::json;
+
+statements! {
+    OLD = "SELECT n FROM actions WHERE n > $1 AND changed_at < $2 AND state IN ('accepted', 'refused', 'gave_up', \
+        'rejected', 'superseded') AND EXISTS (SELECT 1 FROM payloads p WHERE p.action = actions.n AND p.value IS NOT NULL) \
+        ORDER BY n LIMIT 100";
+    DIGESTS_OF = "SELECT DISTINCT sha256 FROM payload_attachments WHERE action = $1";
+    EMPTY_PAYLOADS = "UPDATE payloads SET value = NULL WHERE action = $1 AND value IS NOT NULL";
+    EMPTY_WIRES = "UPDATE wires SET bytes = NULL WHERE action = $1 AND bytes IS NOT NULL";
+    // Only where no payload that is still there names it.
+    EMPTY_ATTACHMENT = "UPDATE attachments SET bytes = NULL WHERE sha256 = $1 AND bytes IS NOT NULL \
+        AND NOT EXISTS (SELECT 1 FROM payload_attachments x JOIN payloads p ON p.action = x.action AND p.version = x.version \
+        WHERE x.sha256 = $1 AND p.value IS NOT NULL)";
+    EMPTY_CONVERSATION = "UPDATE conversations SET value = NULL WHERE hash = $1 AND value IS NOT NULL \
+        AND NOT EXISTS (SELECT 1 FROM actions a JOIN payloads p ON p.action = a.n AND p.version = a.payload_version \
+        WHERE a.conversation = $1 AND p.value IS NOT NULL)";
+    FORGET_PEOPLE = "DELETE FROM action_people WHERE action = $1";
+    FORGET_TEXTS = "DELETE FROM kept_texts WHERE action = $1";
+    QUEUE = "INSERT INTO index_queue (action) VALUES ($1) ON CONFLICT DO NOTHING";
+}
+
+impl Ledger {
+    /// Takes the bodies of ended actions that were last changed before `older_than`. In small transactions, so that it
+    /// may be stopped at any time.
+    pub async fn purge(&self, older_than: Timestamp, by: &PersonId, now: Timestamp) -> Result<Purged, LedgerError> {
+        let doing = "purging bodies";
+        let mut purged = Purged::default();
+        let mut last = 0;
+        loop {
+            let mut w = self.pools().write(doing, Durable::Full).await?;
+            let rows = sqlx::query(OLD)
+                .bind(last)
+                .bind(older_than.millis())
+                .fetch_all(w.conn())
+                .await
+                .map_err(|e| failed(doing, e))?;
+            let Some(row) = rows.last() else { return Ok(purged) };
+            last = row.int("n")?;
+            for row in &rows {
+                purged.attachments += one(&mut w, row.int("n")?, by, now).await?;
+                purged.actions += 1;
+            }
+            w.commit(doing).await?;
+        }
+    }
+}
+
+async fn one(w: &mut Write, n: i64, by: &PersonId, now: Timestamp) -> Result<u32, LedgerError> {
+    let doing = "purging a body";
+    let action = Action::get(w.conn(), ActionId(n)).await?;
+    let digests = sqlx::query(DIGESTS_OF).bind(n).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    for statement in [EMPTY_PAYLOADS, EMPTY_WIRES, FORGET_PEOPLE, FORGET_TEXTS, QUEUE] {
+        sqlx::query(statement).bind(n).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+    }
+    let mut attachments = 0;
+    for row in &digests {
+        let hit = sqlx::query(EMPTY_ATTACHMENT)
+            .bind(row.text("sha256")?)
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
+        attachments += hit.rows_affected() as u32;
+    }
+    if let Some(hash) = action.conversation {
+        sqlx::query(EMPTY_CONVERSATION).bind(hash.to_string()).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+    }
+    let change = |a: &mut Action| {
+        a.who = String::new();
+        a.email = String::new();
+        a.subject = String::new();
+        a.draft_reason = None;
+    };
+    apply::touch(w, &action, "purged", change, json!({}), &by.0, now).await?;
+    Ok(attachments)
+}

@@ -1,0 +1,281 @@
+//! One action, whole or in part.
+
+use crate::content;
+use crate::proof::{APPROVALS, ATTEMPTS, SIGHTINGS, read_approval};
+use crate::rows::{Action, Get, action_columns, read_json};
+use crate::tx::{Conn, failed, statements};
+use crate::types::{
+    ActionRecord, AttemptRecord, DeliveryRecord, Detail, PayloadVersion, Related, SightingRecord, StoredApproval,
+};
+use crate::{Ledger, LedgerError, decide, followup, journal};
+use countersign_domain::risk::Known;
+use countersign_domain::{
+    ActionId, ApprovalId, Attachment, AttemptId, Conversation, DeliveryId, IdempotencyKey, Payload, WorkerId,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+statements! {
+    BY_IDEMPOTENCY_KEY = concat!("SELECT ", action_columns!(), " FROM actions WHERE idempotency_key = $1");
+    OF_REQUEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE source = $1 AND request_id = $2 \
+        ORDER BY step, n LIMIT 500");
+    OF_REQUEST_AND_STEP = concat!("SELECT ", action_columns!(), " FROM actions WHERE source = $1 AND request_id = $2 \
+        AND step = $3 ORDER BY n LIMIT 500");
+    DELIVERIES_OF = "SELECT d.n, d.source, d.event_id, d.request_id, d.at, da.disposition, da.reason, d.first \
+        FROM delivery_actions da JOIN deliveries d ON d.n = da.delivery WHERE da.action = $1 ORDER BY d.n";
+    KNOWN_PEOPLE = "SELECT email, times FROM known_people WHERE environment = $1 ORDER BY times DESC, email LIMIT 20000";
+    SAME_PEOPLE = "SELECT o.n, o.state, o.source, o.request_id, o.changed_at, q.email FROM action_people p \
+        JOIN action_people q ON q.email = p.email JOIN actions o ON o.n = q.action \
+        WHERE p.action = $1 AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
+        AND o.state IN ('accepted', 'unknown', 'approved', 'in_progress') ORDER BY o.n DESC LIMIT 200";
+    SAME_THREAD = "SELECT n, state, source, request_id, changed_at FROM actions WHERE environment = $1 AND thread = $2 \
+        AND n <> $3 AND effect = $4 AND state IN ('accepted', 'unknown', 'approved', 'in_progress') \
+        ORDER BY n DESC LIMIT 200";
+}
+
+impl Ledger {
+    pub async fn action(&self, id: ActionId) -> Result<Option<ActionRecord>, LedgerError> {
+        let mut tx = self.pools().read("reading an action").await?;
+        Ok(Action::load(&mut tx, id).await?.map(Action::record))
+    }
+
+    pub async fn action_by_key(&self, key: &IdempotencyKey) -> Result<Option<ActionRecord>, LedgerError> {
+        let mut tx = self.pools().read("reading an action").await?;
+        let row = sqlx::query(BY_IDEMPOTENCY_KEY)
+            .bind(key.as_str().to_owned())
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(|e| failed("reading an action", e))?;
+        Ok(row.map(|r| Action::read(&r)).transpose()?.map(Action::record))
+    }
+
+    /// Every action of a request, all steps or one, all revisions, in order of step and number.
+    pub async fn actions_of_request(
+        &self,
+        source: &str,
+        request_id: &str,
+        step: Option<&str>,
+    ) -> Result<Vec<ActionRecord>, LedgerError> {
+        let mut tx = self.pools().read("reading a request").await?;
+        let mut query = sqlx::query(if step.is_some() { OF_REQUEST_AND_STEP } else { OF_REQUEST })
+            .bind(source.to_owned())
+            .bind(request_id.to_owned());
+        if let Some(step) = step {
+            query = query.bind(step.to_owned());
+        }
+        let rows = query.fetch_all(&mut *tx).await.map_err(|e| failed("reading a request", e))?;
+        rows.iter().map(|r| Ok(Action::read(r)?.record())).collect()
+    }
+
+    /// The payload as it is shown now, and the customer's message (None where there is none, or once purged).
+    ///
+    /// # Errors
+    /// `Conflict::Purged` once the body is gone; `Corrupt` where it differs from its hash.
+    pub async fn current(&self, id: ActionId) -> Result<(Payload, Option<Conversation>), LedgerError> {
+        let mut tx = self.pools().read("reading a payload").await?;
+        let action = Action::get(&mut tx, id).await?;
+        let payload = match &action.key {
+            Some(_) => content::sealed(&mut tx, &action).await?.payload().clone(),
+            None => {
+                let stored = content::payload(&mut tx, id.0, action.payload_version).await?;
+                content::open_payload(&mut tx, id.0, &action.effect, &stored).await?
+            }
+        };
+        Ok((payload, content::conversation(&mut tx, &action).await?))
+    }
+
+    /// An action with everything that happened to it.
+    pub async fn detail(&self, id: ActionId) -> Result<Detail, LedgerError> {
+        let mut tx = self.pools().read("reading an action's history").await?;
+        let conn: &mut Conn = &mut tx;
+        let action = Action::get(conn, id).await?;
+        let (payloads, attachments) = payloads(conn, &action).await?;
+        Ok(Detail {
+            payloads,
+            attachments,
+            approvals: approvals(conn, &action).await?,
+            attempts: attempts(conn, id).await?,
+            sightings: sightings(conn, id).await?,
+            deliveries: deliveries(conn, id).await?,
+            journal: journal::of_action(conn, id.0).await?.into_iter().map(|s| s.row).collect(),
+            filing: followup::filing(conn, id.0).await?,
+            conversation: content::conversation(conn, &action).await?,
+            cleared: decide::cleared(conn, id.0).await?,
+            record: action.record(),
+        })
+    }
+
+    /// What this environment's own history knows about people and domains. The owner's own domains are the caller's.
+    pub async fn known_people(&self, environment: &str) -> Result<Known, LedgerError> {
+        let mut tx = self.pools().read("reading known people").await?;
+        let rows = sqlx::query(KNOWN_PEOPLE)
+            .bind(environment.to_owned())
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(|e| failed("reading known people", e))?;
+        let mut known = Known::default();
+        let mut domains: BTreeMap<String, u32> = BTreeMap::new();
+        for row in &rows {
+            let (email, times): (String, u32) = (row.text("email")?, row.num("times")?);
+            if let Some((_, domain)) = email.rsplit_once('@') {
+                *domains.entry(domain.to_owned()).or_default() += times.max(1);
+            }
+            if times > 0 {
+                known.recipients.push((email, times));
+            }
+        }
+        known.domains = domains.into_iter().collect();
+        Ok(known)
+    }
+
+    /// Actions to the same thread or person with the same effect that went, may have gone or are about to go.
+    pub async fn related(&self, id: ActionId) -> Result<Vec<Related>, LedgerError> {
+        let doing = "looking for related actions";
+        let mut tx = self.pools().read(doing).await?;
+        let action = Action::get(&mut tx, id).await?;
+        let mut found: BTreeMap<i64, Related> = BTreeMap::new();
+        let read = |row: &sqlx::any::AnyRow,
+                    same_thread: bool,
+                    recipient: Option<String>|
+         -> Result<Related, LedgerError> {
+            let request = row.text_or_null("request_id")?;
+            Ok(Related {
+                action: ActionId(row.int("n")?),
+                state: row.parsed("state")?,
+                same_thread,
+                same_request: request.is_some() && request == action.request_id && row.text("source")? == action.source,
+                recipient,
+                changed_at: row.time("changed_at")?,
+            })
+        };
+        let people = sqlx::query(SAME_PEOPLE)
+            .bind(id.0)
+            .bind(action.environment.clone())
+            .bind(action.effect.clone())
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(|e| failed(doing, e))?;
+        for row in &people {
+            let related = read(row, false, Some(row.text("email")?))?;
+            found.entry(related.action.0).or_insert(related);
+        }
+        if let Some(thread) = &action.thread {
+            let threads = sqlx::query(SAME_THREAD)
+                .bind(action.environment.clone())
+                .bind(thread.clone())
+                .bind(id.0)
+                .bind(action.effect.clone())
+                .fetch_all(&mut *tx)
+                .await
+                .map_err(|e| failed(doing, e))?;
+            for row in &threads {
+                let related = read(row, true, None)?;
+                found.entry(related.action.0).and_modify(|r| r.same_thread = true).or_insert(related);
+            }
+        }
+        Ok(found.into_values().rev().collect())
+    }
+}
+
+async fn payloads(conn: &mut Conn, action: &Action) -> Result<(Vec<PayloadVersion>, Vec<Attachment>), LedgerError> {
+    let mut versions = Vec::new();
+    let mut attachments: Vec<Attachment> = Vec::new();
+    for stored in content::payloads(conn, action.n).await? {
+        let payload = match stored.value {
+            Some(_) => Some(content::open_payload(conn, action.n, &action.effect, &stored).await?),
+            None => None,
+        };
+        for attachment in payload.iter().flat_map(|p| p.attachments()) {
+            if !attachments.iter().any(|a| a.sha256 == attachment.sha256) {
+                attachments.push(attachment.clone());
+            }
+        }
+        versions.push(PayloadVersion {
+            version: stored.version,
+            payload,
+            hash: stored.hash,
+            by: stored.by,
+            at: stored.at,
+        });
+    }
+    Ok((versions, attachments))
+}
+
+async fn approvals(conn: &mut Conn, action: &Action) -> Result<Vec<StoredApproval>, LedgerError> {
+    if action.key.is_none() {
+        return Ok(Vec::new());
+    }
+    let rows =
+        sqlx::query(APPROVALS).bind(action.n).fetch_all(conn).await.map_err(|e| failed("reading approvals", e))?;
+    rows.iter()
+        .map(|row| {
+            let approval = read_approval(row, action)?;
+            Ok(StoredApproval {
+                id: ApprovalId(row.int("n")?),
+                counts: approval.sequence > action.ended_sequence,
+                approval,
+            })
+        })
+        .collect()
+}
+
+async fn attempts(conn: &mut Conn, id: ActionId) -> Result<Vec<AttemptRecord>, LedgerError> {
+    let rows = sqlx::query(ATTEMPTS).bind(id.0).fetch_all(conn).await.map_err(|e| failed("reading attempts", e))?;
+    rows.iter()
+        .map(|row| {
+            let mut evidence: Value = read_json(row, "evidence")?.unwrap_or_else(|| json!({}));
+            if !evidence.is_object() {
+                evidence = json!({ "evidence": evidence });
+            }
+            for part in ["noted", "late"] {
+                if let Some(value) = read_json::<Value>(row, part)? {
+                    evidence[part] = value;
+                }
+            }
+            Ok(AttemptRecord {
+                id: AttemptId(row.int("n")?),
+                number: row.num("number")?,
+                worker: WorkerId(row.text("worker")?),
+                claimed_at: row.time("claimed_at")?,
+                crossed_at: row.time_or_null("crossed_at")?,
+                closed_at: row.time_or_null("closed_at")?,
+                in_doubt: row.flag("in_doubt")?,
+                outcome: row.text_or_null("outcome")?.unwrap_or_else(|| "open".to_owned()),
+                evidence,
+            })
+        })
+        .collect()
+}
+
+async fn sightings(conn: &mut Conn, id: ActionId) -> Result<Vec<SightingRecord>, LedgerError> {
+    let rows = sqlx::query(SIGHTINGS).bind(id.0).fetch_all(conn).await.map_err(|e| failed("reading looks", e))?;
+    rows.iter()
+        .map(|row| {
+            Ok(SightingRecord {
+                at: row.time("at")?,
+                sighting: read_json(row, "sighting")?
+                    .ok_or_else(|| LedgerError::corrupt("look", id, "it says nothing"))?,
+                conclusive_absence: row.flag("conclusive")?,
+            })
+        })
+        .collect()
+}
+
+async fn deliveries(conn: &mut Conn, id: ActionId) -> Result<Vec<DeliveryRecord>, LedgerError> {
+    let rows =
+        sqlx::query(DELIVERIES_OF).bind(id.0).fetch_all(conn).await.map_err(|e| failed("reading deliveries", e))?;
+    rows.iter()
+        .map(|row| {
+            Ok(DeliveryRecord {
+                id: DeliveryId(row.int("n")?),
+                source: row.text("source")?,
+                event_id: row.text_or_null("event_id")?,
+                request_id: row.text_or_null("request_id")?,
+                at: row.time("at")?,
+                disposition: row.text("disposition")?,
+                reason: row.text_or_null("reason")?,
+                first: row.int_or_null("first")?.map(DeliveryId),
+            })
+        })
+        .collect()
+}

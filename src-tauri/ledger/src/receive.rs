@@ -1,0 +1,348 @@
+//! Phase: take in a proposal. Whole or not at all, every delivery recorded, never a second action for a key.
+
+use crate::content::{self, NewPayload, content_hash, face};
+use crate::repeats::{self, Plan, Plans};
+use crate::rows::{Action, Get};
+use crate::tx::{Durable, Write, failed, statements};
+use crate::types::{Received, ReceivedAction, SourceRecord, Waits};
+use crate::{Ledger, LedgerError, apply, journal};
+use countersign_domain::proposal::ProposedAction;
+use countersign_domain::{
+    ActionKey, ConversationHash, DeliveryId, Disposition, Fact, LedgerSecret, PersonId, Proposal, Sealed, Standing,
+    Timestamp,
+};
+use serde_json::json;
+
+statements! {
+    PUT_DELIVERY = "INSERT INTO deliveries (source, environment, event_id, request_id, source_version, content_hash, at, \
+        disposition, reason, first, run_id, model, draft_reason) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING n";
+    PUT_EVENT = "INSERT INTO events (source, event_id, delivery, content_hash) VALUES ($1, $2, $3, $4)";
+    PUT_DELIVERY_ACTION = "INSERT INTO delivery_actions (delivery, position, step, action, disposition, reason, \
+        payload_version) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+}
+
+/// What the sentence about a whole delivery is: the weightiest of its actions' dispositions.
+const WEIGHT: [Disposition; 9] = [
+    Disposition::Conflict,
+    Disposition::NotPermitted,
+    Disposition::NotTaken,
+    Disposition::NeedsReview,
+    Disposition::Created,
+    Disposition::DraftReplaced,
+    Disposition::LateDraft,
+    Disposition::Stale,
+    Disposition::Duplicate,
+];
+
+struct Intake<'a> {
+    p: &'a Proposal,
+    s: &'a SourceRecord,
+    secret: &'a LedgerSecret,
+    owner: &'a PersonId,
+    now: Timestamp,
+    delivery: i64,
+    conversation: Option<ConversationHash>,
+}
+
+impl Ledger {
+    /// Takes in a proposal. Conflicts, refusals and repeats are answers, not errors: each is recorded.
+    pub async fn receive(
+        &self,
+        p: &Proposal,
+        s: &SourceRecord,
+        secret: &LedgerSecret,
+        owner: &PersonId,
+        now: Timestamp,
+    ) -> Result<Received, LedgerError> {
+        let mut w = self.pools().write("taking in a proposal", Durable::Full).await?;
+        let plans = repeats::plan(w.conn(), p, s).await?;
+        let delivery = put_delivery(&mut w, p, s, &plans, now).await?;
+        let mut intake = Intake { p, s, secret, owner, now, delivery, conversation: None };
+        let taken = !plans.actions.iter().any(|a| {
+            matches!(a.disposition(), Disposition::Conflict | Disposition::NotPermitted | Disposition::NotTaken)
+        });
+        if taken {
+            intake.keep_conversation(&mut w, &plans).await?;
+        }
+        let actions = intake.take(&mut w, &plans).await?;
+        intake.record(&mut w, &plans, &actions, taken).await?;
+        w.commit("taking in a proposal").await?;
+        Ok(Received { delivery: DeliveryId(delivery), actions })
+    }
+}
+
+async fn put_delivery(
+    w: &mut Write,
+    p: &Proposal,
+    s: &SourceRecord,
+    plans: &Plans,
+    now: Timestamp,
+) -> Result<i64, LedgerError> {
+    let whole = WEIGHT
+        .into_iter()
+        .find(|d| plans.actions.iter().any(|a| a.disposition() == *d))
+        .unwrap_or(Disposition::NotTaken);
+    let reason = plans.actions.iter().find(|a| a.disposition() == whole).and_then(|a| match a {
+        Plan::New { reason, .. } | Plan::Record { reason, .. } => reason.clone(),
+        Plan::Redraft(_) => None,
+    });
+    let row = sqlx::query(PUT_DELIVERY)
+        .bind(s.name.clone())
+        .bind(s.environment.clone())
+        .bind(p.event_id.clone().filter(|t| !t.is_empty()))
+        .bind(p.request_id.clone().filter(|t| !t.is_empty()))
+        .bind(p.source_version.map(|v| v as i64))
+        .bind(p.content_hash.clone())
+        .bind(now.millis())
+        .bind(whole.name())
+        .bind(reason)
+        .bind(plans.first)
+        .bind(p.draft.run_id.clone())
+        .bind(p.draft.model.clone())
+        .bind(p.draft.reason.clone())
+        .fetch_one(w.conn())
+        .await
+        .map_err(|e| failed("recording a delivery", e))?;
+    row.int("n")
+}
+
+impl Intake<'_> {
+    fn by(&self) -> String {
+        format!("source {}", self.s.name)
+    }
+
+    async fn keep_conversation(&mut self, w: &mut Write, plans: &Plans) -> Result<(), LedgerError> {
+        let Some(conversation) = &self.p.conversation else { return Ok(()) };
+        if !plans.actions.iter().any(|a| matches!(a, Plan::New { .. } | Plan::Redraft(_))) {
+            return Ok(());
+        }
+        self.conversation = Some(content::put_conversation(w, conversation).await?);
+        if let Some(from) = &conversation.from {
+            content::know(w, &self.s.environment, &from.email, 0).await?;
+        }
+        Ok(())
+    }
+
+    /// Carries the plans out, each action after the one it waits for.
+    async fn take(&self, w: &mut Write, plans: &Plans) -> Result<Vec<ReceivedAction>, LedgerError> {
+        let mut done: Vec<Option<ReceivedAction>> = vec![None; plans.actions.len()];
+        while done.iter().any(Option::is_none) {
+            let before = done.iter().flatten().count();
+            for (position, plan) in plans.actions.iter().enumerate() {
+                if done[position].is_some() {
+                    continue;
+                }
+                let proposed = &self.p.actions[position];
+                let waits_for = match (&proposed.after, plan) {
+                    (Some(step), Plan::New { .. }) => {
+                        match self.p.actions.iter().position(|a| a.step == *step).map(|i| &done[i]) {
+                            Some(Some(other)) => other.action,
+                            Some(None) => continue,
+                            None => return Err(LedgerError::not_found("step", step)),
+                        }
+                    }
+                    _ => None,
+                };
+                done[position] = Some(self.take_one(w, proposed, plan, waits_for.map(|a| a.0)).await?);
+            }
+            if done.iter().flatten().count() == before {
+                return Err(LedgerError::not_found("step that another may follow", "in this proposal"));
+            }
+        }
+        Ok(done.into_iter().flatten().collect())
+    }
+
+    async fn take_one(
+        &self,
+        w: &mut Write,
+        proposed: &ProposedAction,
+        plan: &Plan,
+        after: Option<i64>,
+    ) -> Result<ReceivedAction, LedgerError> {
+        let (action, reason) = match plan {
+            Plan::New { key, reason } => {
+                (Some(self.create(w, proposed, key.clone(), reason.clone(), after).await?), reason.clone())
+            }
+            Plan::Redraft(current) => (Some(self.redraft(w, proposed, current).await?), None),
+            Plan::Record { disposition, action, reason } => {
+                let mut action = action.as_deref().cloned();
+                if *disposition == Disposition::Duplicate
+                    && let Some(known) = &action
+                    && self.p.source_version > known.source_version
+                    && known.key.is_some()
+                {
+                    // What is known is now known to be this new, so that something older cannot replace it.
+                    let version = self.p.source_version;
+                    let set = |a: &mut Action| a.source_version = version;
+                    let details = json!({ "source_version": version, "delivery": self.delivery });
+                    action = Some(apply::touch(w, known, "seen_again", set, details, &self.by(), self.now).await?);
+                }
+                (action, reason.clone())
+            }
+        };
+        Ok(ReceivedAction {
+            step: proposed.step.clone(),
+            action: action.as_ref().map(Action::id),
+            key: action.as_ref().and_then(|a| a.key.clone()),
+            idempotency_key: action.as_ref().and_then(|a| a.idempotency_key.clone()),
+            disposition: plan.disposition(),
+            state: action.as_ref().map(|a| a.standing.state),
+            payload_hash: action.as_ref().and_then(|a| a.payload_hash),
+            payload_version: action.as_ref().map(|a| a.payload_version),
+            reason,
+        })
+    }
+
+    async fn create(
+        &self,
+        w: &mut Write,
+        proposed: &ProposedAction,
+        key: Option<ActionKey>,
+        reason: Option<String>,
+        after: Option<i64>,
+    ) -> Result<Action, LedgerError> {
+        let sealed = key.as_ref().map(|k| Sealed::seal(k.clone(), 1, proposed.payload.clone()));
+        let hash = sealed.as_ref().map(Sealed::hash);
+        let face = face(&proposed.destination, &proposed.payload);
+        let people = face.people.clone();
+        let content = content_hash(&proposed.payload);
+        let mut action = Action {
+            n: 0,
+            idempotency_key: key.as_ref().map(|k| k.idempotency_key(self.secret)),
+            environment: self.s.environment.clone(),
+            destination: proposed.destination.clone(),
+            effect: proposed.effect.clone(),
+            source: self.s.name.clone(),
+            request_id: self.p.request_id.clone().filter(|t| !t.is_empty()),
+            step: proposed.step.clone(),
+            revision: ActionKey::FIRST_REVISION,
+            standing: Standing::proposed(key.is_some()),
+            attempt: None,
+            worker: None,
+            not_before: self.now,
+            waits: Waits::Nothing,
+            after,
+            payload_version: 1,
+            payload_hash: hash,
+            wire_hash: None,
+            conversation: self.conversation,
+            record_key: face.record_key.clone(),
+            newest_sequence: 0,
+            ended_sequence: 0,
+            expires_at: None,
+            reason,
+            receipt: None,
+            accepted_at: None,
+            by_word_of: None,
+            unknown_since: None,
+            looks: 0,
+            next_look: None,
+            first_crossed: None,
+            last_crossed: None,
+            revises: None,
+            revised_by: None,
+            owner: self.owner.0.clone(),
+            delivery: self.delivery,
+            event_id: self.p.event_id.clone().filter(|t| !t.is_empty()),
+            source_version: self.p.source_version,
+            draft_content: content.clone(),
+            run_id: self.p.draft.run_id.clone(),
+            model: self.p.draft.model.clone(),
+            draft_reason: self.p.draft.reason.clone(),
+            who: String::new(),
+            email: String::new(),
+            subject: String::new(),
+            thread: None,
+            created_at: self.now,
+            changed_at: self.now,
+            row_version: 1,
+            key,
+        };
+        face.put_on(&mut action);
+        let by = self.by();
+        let details = json!({
+            "delivery": self.delivery, "after": after,
+            "payload": { "version": 1, "hash": hash, "content": content },
+        });
+        let action = apply::insert(w, action, details, &by, self.now).await?;
+        let new = NewPayload { action: action.n, version: 1, payload: &proposed.payload, hash, by: &by };
+        content::put_payload(w, new, self.now).await?;
+        content::put_people(w, action.n, &people).await?;
+        Ok(action)
+    }
+
+    /// R07: a newer draft for an action that nobody has approved becomes its next version.
+    async fn redraft(&self, w: &mut Write, proposed: &ProposedAction, current: &Action) -> Result<Action, LedgerError> {
+        let version = current.payload_version + 1;
+        let sealed = Sealed::seal(current.need_key()?.clone(), version, proposed.payload.clone());
+        let (hash, content) = (sealed.hash(), content_hash(&proposed.payload));
+        let by = self.by();
+        let new = NewPayload { action: current.n, version, payload: &proposed.payload, hash: Some(hash), by: &by };
+        content::put_payload(w, new, self.now).await?;
+        let face = face(&proposed.destination, &proposed.payload);
+        content::put_people(w, current.n, &face.people).await?;
+        let details = json!({
+            "delivery": self.delivery,
+            "payload": { "version": version, "hash": hash, "content": content },
+        });
+        let (source_version, draft) = (self.p.source_version, &self.p.draft);
+        let conversation = self.conversation;
+        let change = |a: &mut Action| {
+            a.payload_version = version;
+            a.payload_hash = Some(hash);
+            a.source_version = source_version.or(a.source_version);
+            a.draft_content = content.clone();
+            (a.run_id, a.model, a.draft_reason) = (draft.run_id.clone(), draft.model.clone(), draft.reason.clone());
+            if conversation.is_some() {
+                a.conversation = conversation;
+            }
+            face.put_on(a);
+        };
+        apply::apply(w, current, &Fact::Redrafted, change, details, &by, self.now).await
+    }
+
+    /// The delivery's rows beside it, the event it used up, and its journal row.
+    async fn record(
+        &self,
+        w: &mut Write,
+        plans: &Plans,
+        actions: &[ReceivedAction],
+        taken: bool,
+    ) -> Result<(), LedgerError> {
+        for (position, a) in actions.iter().enumerate() {
+            sqlx::query(PUT_DELIVERY_ACTION)
+                .bind(self.delivery)
+                .bind(position as i64)
+                .bind(a.step.clone())
+                .bind(a.action.map(|id| id.0))
+                .bind(a.disposition.name())
+                .bind(a.reason.clone())
+                .bind(a.payload_version.map(i64::from))
+                .execute(w.conn())
+                .await
+                .map_err(|e| failed("recording a delivery's actions", e))?;
+        }
+        let event = self.p.event_id.as_deref().filter(|t| !t.is_empty());
+        if let (Some(event), None, true) = (event, plans.first, taken) {
+            sqlx::query(PUT_EVENT)
+                .bind(self.s.name.clone())
+                .bind(event.to_owned())
+                .bind(self.delivery)
+                .bind(self.p.content_hash.clone())
+                .execute(w.conn())
+                .await
+                .map_err(|e| failed("recording an event", e))?;
+        }
+        let list: Vec<_> = actions
+            .iter()
+            .map(|a| json!({ "step": a.step, "action": a.action, "disposition": a.disposition.name() }))
+            .collect();
+        let fact = json!({ "fact": "delivered", "details": {
+            "delivery": self.delivery, "source": self.s.name, "content_hash": self.p.content_hash,
+            "first": plans.first, "actions": list,
+        }});
+        journal::append(w, self.now, None, fact, &self.by()).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! What a delivery means for each of its actions, before anything is written: new, known, newer, older, not allowed.
+
+use crate::content::content_hash;
+use crate::rows::{Action, Get, action_columns};
+use crate::tx::{Conn, failed, statements};
+use crate::types::SourceRecord;
+use crate::{LedgerError, directory};
+use countersign_domain::proposal::ProposedAction;
+use countersign_domain::{ActionId, ActionKey, Disposition, Proposal, State};
+
+statements! {
+    EVENT = "SELECT delivery, content_hash FROM events WHERE source = $1 AND event_id = $2";
+    TAKEN_OF_DELIVERY = "SELECT position, action FROM delivery_actions WHERE delivery = $1 ORDER BY position";
+    // Rows that wait for an identity and came from exactly this document.
+    WAITING = "SELECT da.position, da.action, d.n AS delivery FROM deliveries d \
+        JOIN delivery_actions da ON da.delivery = d.n JOIN actions a ON a.n = da.action \
+        WHERE d.source = $1 AND d.content_hash = $2 AND d.event_id IS NULL AND d.first IS NULL \
+        AND a.state = 'needs_review' AND a.action_key IS NULL ORDER BY d.n DESC, da.position";
+    NEWEST_REVISION = concat!("SELECT ", action_columns!(), " FROM actions WHERE source = $1 AND request_id = $2 \
+        AND step = $3 AND environment = $4 AND destination = $5 AND effect = $6 AND action_key IS NOT NULL \
+        ORDER BY revision DESC LIMIT 1");
+}
+
+/// What is to be done about one proposed action.
+#[derive(Clone, Debug)]
+pub(crate) enum Plan {
+    /// A new action. Without a key while an identity is missing.
+    New { key: Option<ActionKey>, reason: Option<String> },
+    /// Next payload version of the same action.
+    Redraft(Box<Action>),
+    /// Recorded; the action stays as it is.
+    Record { disposition: Disposition, action: Option<Box<Action>>, reason: Option<String> },
+}
+
+impl Plan {
+    fn record(disposition: Disposition, action: Option<Action>, reason: impl Into<String>) -> Plan {
+        Plan::Record { disposition, action: action.map(Box::new), reason: Some(reason.into()) }
+    }
+    pub(crate) fn disposition(&self) -> Disposition {
+        match self {
+            Plan::New { key: Some(_), .. } => Disposition::Created,
+            Plan::New { key: None, .. } => Disposition::NeedsReview,
+            Plan::Redraft(_) => Disposition::DraftReplaced,
+            Plan::Record { disposition, .. } => *disposition,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Plans {
+    pub actions: Vec<Plan>,
+    /// The delivery this one repeats.
+    pub first: Option<i64>,
+}
+
+fn present(id: &Option<String>) -> Option<&str> {
+    id.as_deref().filter(|t| !t.is_empty())
+}
+
+pub(crate) fn key_of(p: &Proposal, s: &SourceRecord, a: &ProposedAction) -> Option<ActionKey> {
+    present(&p.event_id)?;
+    Some(ActionKey {
+        environment: s.environment.clone(),
+        destination: a.destination.clone(),
+        effect: a.effect.clone(),
+        source: s.name.clone(),
+        request_id: present(&p.request_id)?.to_owned(),
+        step: a.step.clone(),
+        revision: ActionKey::FIRST_REVISION,
+    })
+}
+
+/// Decides for every action; writes nothing.
+pub(crate) async fn plan(conn: &mut Conn, p: &Proposal, s: &SourceRecord) -> Result<Plans, LedgerError> {
+    if let Some(event) = present(&p.event_id) {
+        let known = sqlx::query(EVENT)
+            .bind(s.name.clone())
+            .bind(event.to_owned())
+            .fetch_optional(&mut *conn)
+            .await
+            .map_err(|e| failed("looking for the event", e))?;
+        if let Some(row) = known {
+            return repeated_event(conn, p, row.int("delivery")?, row.text("content_hash")?).await;
+        }
+    }
+    let mut plans = Plans { actions: Vec::new(), first: None };
+    for action in &p.actions {
+        let next = match permitted(conn, s, action).await? {
+            Some(why) => Plan::record(Disposition::NotPermitted, None, why),
+            None => match key_of(p, s, action) {
+                Some(key) => known_request(conn, p, action, key).await?,
+                None => Plan::New { key: None, reason: Some(missing(p)) },
+            },
+        };
+        plans.actions.push(next);
+    }
+    if present(&p.event_id).is_none() {
+        join_waiting(conn, p, s, &mut plans).await?;
+    }
+    let refused = |plan: &Plan| matches!(plan.disposition(), Disposition::NotPermitted | Disposition::Conflict);
+    if plans.actions.iter().any(refused) {
+        // Whole or not at all.
+        for plan in plans.actions.iter_mut().filter(|p| !refused(p)) {
+            *plan = Plan::record(Disposition::NotTaken, None, "another action of the same proposal was not taken");
+        }
+    }
+    Ok(plans)
+}
+
+fn missing(p: &Proposal) -> String {
+    match (present(&p.event_id), present(&p.request_id)) {
+        (None, None) => "event_id and request_id are missing",
+        (None, Some(_)) => "event_id is missing",
+        (Some(_), _) => "request_id is missing",
+    }
+    .to_owned()
+}
+
+/// Why the source may not propose this; None if it may.
+async fn permitted(conn: &mut Conn, s: &SourceRecord, a: &ProposedAction) -> Result<Option<String>, LedgerError> {
+    if s.revoked_at.is_some() {
+        return Ok(Some(format!("the source {} was revoked", s.name)));
+    }
+    if !s.effects.contains(&a.effect) {
+        return Ok(Some(format!("the source {} may not propose {}", s.name, a.effect)));
+    }
+    if !s.destinations.contains(&a.destination) {
+        return Ok(Some(format!("the source {} may not use the destination {}", s.name, a.destination)));
+    }
+    let there = directory::destination(conn, &a.destination).await?;
+    Ok(match there {
+        Some(d) if d.removed_at.is_some() => Some(format!("the destination {} was removed", a.destination)),
+        Some(d) if d.environment != s.environment => {
+            Some(format!("the destination {} is not in the environment {}", a.destination, s.environment))
+        }
+        Some(_) => None,
+        None => Some(format!("there is no destination {}", a.destination)),
+    })
+}
+
+/// The same event again: what the first delivery led to, or a conflict.
+async fn repeated_event(conn: &mut Conn, p: &Proposal, first: i64, content: String) -> Result<Plans, LedgerError> {
+    let taken = sqlx::query(TAKEN_OF_DELIVERY)
+        .bind(first)
+        .fetch_all(&mut *conn)
+        .await
+        .map_err(|e| failed("reading the first delivery", e))?;
+    let mut actions = Vec::new();
+    for (position, _) in p.actions.iter().enumerate() {
+        let known = taken.iter().find(|r| r.int("position").is_ok_and(|n| n == position as i64));
+        let action = match known.map(|r| r.int_or_null("action")).transpose()?.flatten() {
+            Some(n) => Some(newest_of(conn, n).await?),
+            None => None,
+        };
+        actions.push(if content == p.content_hash {
+            Plan::record(Disposition::Duplicate, action, "this event was delivered before")
+        } else {
+            Plan::record(Disposition::Conflict, action, "this event_id was used with other content")
+        });
+    }
+    Ok(Plans { actions, first: (content == p.content_hash).then_some(first) })
+}
+
+/// The last revision that follows an action.
+async fn newest_of(conn: &mut Conn, n: i64) -> Result<Action, LedgerError> {
+    let mut action = Action::get(conn, ActionId(n)).await?;
+    while let Some(next) = action.revised_by {
+        action = Action::get(conn, ActionId(next)).await?;
+    }
+    Ok(action)
+}
+
+/// Another event for a request and step: new, the same draft, a newer one, a late or a stale one.
+async fn known_request(
+    conn: &mut Conn,
+    p: &Proposal,
+    proposed: &ProposedAction,
+    key: ActionKey,
+) -> Result<Plan, LedgerError> {
+    let row = sqlx::query(NEWEST_REVISION)
+        .bind(key.source.clone())
+        .bind(key.request_id.clone())
+        .bind(key.step.clone())
+        .bind(key.environment.clone())
+        .bind(key.destination.clone())
+        .bind(key.effect.clone())
+        .fetch_optional(&mut *conn)
+        .await
+        .map_err(|e| failed("looking for the action", e))?;
+    let Some(row) = row else { return Ok(Plan::New { key: Some(key), reason: None }) };
+    let current = Action::read(&row)?;
+    let content = content_hash(&proposed.payload);
+    let shown = crate::content::payload(conn, current.n, current.payload_version).await?;
+    if content == current.draft_content || content == shown.content {
+        return Ok(Plan::record(Disposition::Duplicate, Some(current), "the same draft is known already"));
+    }
+    if let (Some(theirs), Some(ours)) = (p.source_version, current.source_version)
+        && theirs < ours
+    {
+        let why = format!("source version {theirs} is older than {ours}, which is known already");
+        return Ok(Plan::record(Disposition::Stale, Some(current), why));
+    }
+    if current.standing.state == State::Prepared && !current.standing.crossed_once {
+        return Ok(Plan::Redraft(Box::new(current)));
+    }
+    let why = format!("the action is {} already; the draft was recorded and changes nothing", current.standing.state);
+    Ok(Plan::record(Disposition::LateDraft, Some(current), why))
+}
+
+/// Repeats without an event id and with the same content join the rows that still wait for their identity.
+async fn join_waiting(conn: &mut Conn, p: &Proposal, s: &SourceRecord, plans: &mut Plans) -> Result<(), LedgerError> {
+    let rows = sqlx::query(WAITING)
+        .bind(s.name.clone())
+        .bind(p.content_hash.clone())
+        .fetch_all(&mut *conn)
+        .await
+        .map_err(|e| failed("looking for waiting rows", e))?;
+    for (position, plan) in plans.actions.iter_mut().enumerate() {
+        if !matches!(plan, Plan::New { key: None, .. }) {
+            continue;
+        }
+        let Some(row) = rows.iter().find(|r| r.int("position").is_ok_and(|n| n == position as i64)) else { continue };
+        let waiting = Action::get(conn, ActionId(row.int("action")?)).await?;
+        plans.first = Some(row.int("delivery")?);
+        *plan = Plan::record(Disposition::Duplicate, Some(waiting), "the same proposal waits for its identity already");
+    }
+    Ok(())
+}

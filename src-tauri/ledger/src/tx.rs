@@ -1,0 +1,311 @@
+//! Connections and transactions: the one place that knows how each engine begins, locks, syncs and says "busy".
+//!
+//! SQLite has one writer. In this process a gate hands the write lock round without spinning; other processes are waited
+//! for, a bounded time. Read-then-write always begins IMMEDIATE, so that the lock is held before the first read.
+
+use crate::LedgerError;
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{Any, AnyConnection, AnyPool, Executor, Transaction};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+pub(crate) type Conn = AnyConnection;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+/// Whether a transaction is on disk when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durable {
+    /// Synced to disk before the commit returns.
+    Full,
+    /// Synced together with the next full one: for a claim, which the crossing's sync carries, and for what can be
+    /// made again (the search index, typed text).
+    Rides,
+}
+
+/// How long SQLite waits for another process inside one try, and how many tries a write gets.
+const BUSY_WAIT_MS: u32 = 1_500;
+const BEGIN_TRIES: u32 = 4;
+/// How long a write waits for the others of this process.
+const GATE_WAIT: Duration = Duration::from_secs(15);
+
+#[derive(Debug)]
+pub(crate) struct Pools {
+    pub(crate) engine: Engine,
+    full: AnyPool,
+    rides: AnyPool,
+    readers: AnyPool,
+    gate: Arc<Mutex<()>>,
+    read_only: bool,
+}
+
+/// An open write transaction. Dropped without `commit` it is rolled back.
+pub(crate) struct Write {
+    tx: Transaction<'static, Any>,
+    /// The journal's head as this transaction left it, once it was read.
+    pub(crate) head: Option<crate::Head>,
+    _gate: Option<OwnedMutexGuard<()>>,
+}
+
+impl Write {
+    pub(crate) fn conn(&mut self) -> &mut Conn {
+        &mut self.tx
+    }
+    pub(crate) async fn commit(self, doing: &'static str) -> Result<(), LedgerError> {
+        self.tx.commit().await.map_err(|e| failed(doing, e))
+    }
+}
+
+impl Pools {
+    pub(crate) async fn sqlite(path: &Path, create: bool, read_only: bool) -> Result<Pools, LedgerError> {
+        sqlx::any::install_default_drivers();
+        let mode = match (create, read_only) {
+            (_, true) => "ro",
+            (true, false) => "rwc",
+            (false, false) => "rw",
+        };
+        let url = sqlite_url(path, mode);
+        let full = sqlite_pool(&url, 1, read_only, "FULL").await?;
+        let rides = sqlite_pool(&url, 1, read_only, "NORMAL").await?;
+        let readers = sqlite_pool(&sqlite_url(path, "ro"), 4, true, "NORMAL").await?;
+        Ok(Pools { engine: Engine::Sqlite, full, rides, readers, gate: Arc::new(Mutex::new(())), read_only })
+    }
+
+    pub(crate) async fn postgres(url: &str) -> Result<Pools, LedgerError> {
+        sqlx::any::install_default_drivers();
+        let pool = AnyPoolOptions::new()
+            .max_connections(8)
+            .connect(url)
+            .await
+            .map_err(|e| failed("connecting to the ledger", e))?;
+        Ok(Pools {
+            engine: Engine::Postgres,
+            full: pool.clone(),
+            rides: pool.clone(),
+            readers: pool,
+            gate: Arc::new(Mutex::new(())),
+            read_only: false,
+        })
+    }
+
+    /// Begins a write with the write lock held.
+    pub(crate) async fn write(&self, doing: &'static str, durable: Durable) -> Result<Write, LedgerError> {
+        if self.read_only {
+            return Err(LedgerError::ReadOnly);
+        }
+        match self.engine {
+            Engine::Sqlite => {
+                let gate = tokio::time::timeout(GATE_WAIT, self.gate.clone().lock_owned())
+                    .await
+                    .map_err(|_| LedgerError::Busy)?;
+                let pool = match durable {
+                    Durable::Full => &self.full,
+                    Durable::Rides => &self.rides,
+                };
+                let mut tries = 0;
+                loop {
+                    tries += 1;
+                    match pool.begin_with("BEGIN IMMEDIATE").await {
+                        Ok(tx) => return Ok(Write { tx, head: None, _gate: Some(gate) }),
+                        Err(e) => match failed(doing, e) {
+                            LedgerError::Busy if tries < BEGIN_TRIES => {}
+                            other => return Err(other),
+                        },
+                    }
+                }
+            }
+            Engine::Postgres => {
+                let mut tx = self.full.begin().await.map_err(|e| failed(doing, e))?;
+                // The head's row lock gives what IMMEDIATE gives on SQLite: one writer, and seq in commit order.
+                tx.execute("SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE")
+                    .await
+                    .map_err(|e| failed(doing, e))?;
+                Ok(Write { tx, head: None, _gate: None })
+            }
+        }
+    }
+
+    /// A read transaction: one view of the data over several statements.
+    pub(crate) async fn read(&self, doing: &'static str) -> Result<Transaction<'static, Any>, LedgerError> {
+        match self.engine {
+            Engine::Sqlite => self.readers.begin().await,
+            Engine::Postgres => self.readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await,
+        }
+        .map_err(|e| failed(doing, e))
+    }
+
+    /// A reader outside a transaction.
+    pub(crate) async fn bare(&self, doing: &'static str) -> Result<sqlx::pool::PoolConnection<Any>, LedgerError> {
+        self.readers.acquire().await.map_err(|e| failed(doing, e))
+    }
+
+    pub(crate) async fn close(&self) {
+        self.readers.close().await;
+        self.rides.close().await;
+        self.full.close().await;
+    }
+}
+
+async fn sqlite_pool(
+    url: &str,
+    connections: u32,
+    read_only: bool,
+    synchronous: &'static str,
+) -> Result<AnyPool, LedgerError> {
+    let doing = "opening the ledger";
+    let options: AnyConnectOptions = url.parse().map_err(|e| failed(doing, e))?;
+    AnyPoolOptions::new()
+        .max_connections(connections)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .after_connect(move |conn, _| {
+            Box::pin(async move {
+                let mut pragmas = format!(
+                    "PRAGMA busy_timeout = {BUSY_WAIT_MS}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
+                     PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456; \
+                     PRAGMA temp_store = MEMORY;"
+                );
+                if !read_only {
+                    // 4,000 pages: a checkpoint's own syncs are spread over some sixty actions.
+                    pragmas.push_str(" PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000;");
+                }
+                conn.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(pragmas))).await?;
+                Ok(())
+            })
+        })
+        .connect_with(options)
+        .await
+        .map_err(|e| failed(doing, e))
+}
+
+/// SQLite's URL with everything escaped that could be read as something else.
+fn sqlite_url(path: &Path, mode: &str) -> String {
+    let mut url = String::from("sqlite://");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(*byte)),
+            other => url.push_str(&format!("%{other:02X}")),
+        }
+    }
+    url.push_str("?mode=");
+    url.push_str(mode);
+    url
+}
+
+/// Names what we were doing, and tells busy, full and read-only from the rest.
+pub(crate) fn failed(doing: &'static str, source: sqlx::Error) -> LedgerError {
+    let code = match &source {
+        sqlx::Error::Database(e) => e.code().map(|c| c.into_owned()).unwrap_or_default(),
+        sqlx::Error::PoolTimedOut => return LedgerError::Busy,
+        _ => String::new(),
+    };
+    // SQLite gives numbers, with the detail in the upper bits; PostgreSQL five characters.
+    match code.parse::<u32>().ok().filter(|_| code.len() < 5).map(|n| n & 0xff) {
+        Some(5 | 6) => LedgerError::Busy,
+        Some(13) => LedgerError::Full,
+        Some(8) => LedgerError::ReadOnly,
+        Some(11 | 26) => LedgerError::corrupt("file", "ledger", "the database file is damaged"),
+        _ if code == "53100" => LedgerError::Full,
+        _ if code == "55P03" || code == "40001" || code == "40P01" => LedgerError::Busy,
+        _ => LedgerError::Database { doing, source },
+    }
+}
+
+/// Whether a statement failed because a row with the same unique value exists.
+pub(crate) fn is_unique(source: &sqlx::Error) -> bool {
+    matches!(source, sqlx::Error::Database(e) if e.is_unique_violation())
+}
+
+/// Declares the module's statements, each a constant, and the list of them that the PostgreSQL test prepares.
+macro_rules! statements {
+    ($($name:ident = $text:expr;)*) => {
+        $(pub(crate) const $name: &str = $text;)*
+        pub(crate) const STATEMENTS: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+    };
+}
+pub(crate) use statements;
+
+/// `application_id` of a ledger file: "CSLG".
+pub(crate) const APPLICATION_ID: u32 = 0x4353_4C47;
+
+/// What is said differently to each engine: file, what it is for, on SQLite, on PostgreSQL.
+pub(crate) const SEAMS: &[(&str, &str, &str, &str)] = &[
+    (
+        "tx",
+        "begin a write with the write lock",
+        "BEGIN IMMEDIATE",
+        "SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE",
+    ),
+    ("tx", "one view over several reads", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+    ("tx", "which schema is this", "PRAGMA user_version", SCHEMA_POSTGRES),
+    (
+        "tx",
+        "durability and limits of a connection",
+        "PRAGMA synchronous, busy_timeout, foreign_keys, trusted_schema …",
+        "",
+    ),
+];
+
+const SCHEMA_POSTGRES: &str = "SELECT CASE WHEN to_regclass('schema_version') IS NULL THEN 0 ELSE 1 END AS there";
+
+impl Pools {
+    /// A write transaction in a database that may have no tables yet.
+    pub(crate) async fn bare_write(&self, doing: &'static str) -> Result<Write, LedgerError> {
+        match self.engine {
+            Engine::Sqlite => self.write(doing, Durable::Full).await,
+            Engine::Postgres => {
+                let tx = self.full.begin().await.map_err(|e| failed(doing, e))?;
+                Ok(Write { tx, head: None, _gate: None })
+            }
+        }
+    }
+
+    /// Number of the schema in the database; zero where there is none.
+    pub(crate) async fn schema(&self) -> Result<i64, LedgerError> {
+        let doing = "reading the ledger's schema number";
+        let mut conn = self.bare(doing).await?;
+        let number = async |conn: &mut Conn, text: &'static str| -> Result<i64, sqlx::Error> {
+            let row = sqlx::query(text).fetch_one(conn).await?;
+            // PRAGMA gives an untyped number, a CASE a 32-bit one.
+            sqlx::Row::try_get::<i64, _>(&row, 0)
+        };
+        match self.engine {
+            Engine::Sqlite => number(&mut conn, "PRAGMA user_version").await,
+            Engine::Postgres => match number(&mut conn, SCHEMA_POSTGRES).await {
+                Ok(0) => Ok(0),
+                Ok(_) => number(&mut conn, "SELECT version FROM schema_version WHERE one = 1").await,
+                Err(e) => Err(e),
+            },
+        }
+        .map_err(|e| failed(doing, e))
+    }
+
+    /// Moves what the WAL holds into the file itself.
+    pub(crate) async fn checkpoint(&self) -> Result<(), LedgerError> {
+        if self.engine == Engine::Sqlite {
+            let doing = "writing the ledger's log into its file";
+            let mut conn = self.full.acquire().await.map_err(|e| failed(doing, e))?;
+            sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *conn).await.map_err(|e| failed(doing, e))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the schema number where a reader of the bare file finds it.
+    pub(crate) async fn mark_schema(&self, w: &mut Write, schema: i64) -> Result<(), LedgerError> {
+        if self.engine == Engine::Sqlite {
+            let text = format!("PRAGMA user_version = {schema}; PRAGMA application_id = {APPLICATION_ID};");
+            sqlx::raw_sql(sqlx::AssertSqlSafe(text))
+                .execute(w.conn())
+                .await
+                .map_err(|e| failed("marking the ledger's schema", e))?;
+        }
+        Ok(())
+    }
+}

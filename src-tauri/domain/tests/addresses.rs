@@ -37,6 +37,8 @@ fn f29_a_quoted_local_part_is_refused_and_never_read_as_another_domain() {
     {
         assert!(check_address(address).is_err(), "{address}");
     }
+    let error = check_address(r#""sales@rival.example"@example.test"#).unwrap_err().to_string();
+    assert!(error.contains("quoted local part"), "the reason is named: {error}");
 }
 
 #[test]

@@ -138,14 +138,19 @@ class App {
     if (replace) {
       history.replaceState(null, "", to);
       this.route = routeOf(to);
-    } else location.hash = to;
+    } else {
+      // Neither call fires hashchange: the screen changes now, so that the focus can follow at once.
+      history.pushState(null, "", to);
+      this.#moved();
+    }
   }
 
   /** One level out. */
   out(): void {
     const { screen, id } = this.route;
     if (screen === "action" || screen === "edit" || screen === "revise") {
-      if (this.#cameFrom && !/^#\/(action|edit|revise)/.test(this.#cameFrom)) location.hash = this.#cameFrom;
+      const from = this.#cameFrom && !/^#\/(action|edit|revise)/.test(this.#cameFrom) ? routeOf(this.#cameFrom) : null;
+      if (from) this.go(from.screen, from.id);
       else this.go(screen === "action" ? "history" : "awaiting", screen === "edit" ? id : null);
     } else if (this.focusView) this.focusView = false;
   }
@@ -161,10 +166,20 @@ class App {
       .catch((thrown: unknown) => this.say(errorOf(thrown).message));
   }
 
-  async focusHeading(): Promise<void> {
+  focusHeading(): Promise<void> {
+    return this.focusOn("[data-pane] [data-heading]");
+  }
+
+  /** Moves the focus to what is about to be drawn; a document may still be on its way. */
+  async focusOn(selector: string): Promise<void> {
     await settled();
-    await new Promise((done) => requestAnimationFrame(done));
-    document.querySelector<HTMLElement>("[data-pane] [data-heading]")?.focus();
+    for (let frame = 0; frame < 60; frame++) {
+      await new Promise((done) => requestAnimationFrame(done));
+      const wanted = document.querySelector<HTMLElement>(selector);
+      if (!wanted) continue;
+      if (document.querySelector("dialog[open]") === null) wanted.focus();
+      return;
+    }
   }
 
   say(text: string): void {

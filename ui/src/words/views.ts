@@ -115,6 +115,7 @@ export const views = {
   searchPlaceholder: "Search people, subjects, fingerprints, receipts",
   filters: "Filters",
   all: "All",
+  chosen: (what: string, value: string) => `${what}: ${value}`,
   allDestinations: "All destinations",
   anyTime: "Any time",
   last30: "Last 30 days",

@@ -1,0 +1,308 @@
+// Ways through the window by keyboard alone, and the guards around an approval. Each ends in what the engine holds.
+
+import assert from "node:assert/strict";
+import { press, tick } from "./screens.mjs";
+
+const state = (page, id) => page.evaluate((x) => window.__fake.state(x), id);
+const approvals = (page, id) => page.evaluate((x) => window.__fake.approvals(x), id);
+const focused = (page) => page.evaluate(() => ({ heading: document.activeElement?.hasAttribute("data-heading") ?? false, text: document.activeElement?.textContent?.trim() ?? "", tag: document.activeElement?.tagName ?? "", lost: document.activeElement === document.body }));
+const said = (page, where) => page.textContent(`[data-${where}]`);
+const until = async (what, check, ms = 4000) => {
+  const end = Date.now() + ms;
+  for (;;) {
+    if (await check()) return;
+    assert.ok(Date.now() < end, `not seen in time: ${what}`);
+    await new Promise((done) => setTimeout(done, 30));
+  }
+};
+const armed = (page) => page.waitForSelector("[data-armed=true]");
+const listFocus = async (page) => {
+  for (let i = 0; i < 12; i++) {
+    if (await page.evaluate(() => document.activeElement?.getAttribute("role") === "listbox")) return;
+    await press(page, "F6");
+  }
+  assert.fail("F6 never reached the list");
+};
+/** Tab until the wanted element has the focus. */
+const tabTo = async (page, selector, most = 60) => {
+  for (let i = 0; i < most; i++) {
+    if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector)) return;
+    await page.keyboard.press("Tab");
+  }
+  assert.fail(`Tab never reached ${selector}`);
+};
+
+export const journeys = [
+  ["r12_approving_by_keyboard_moves_to_the_next_request_and_says_so", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    await until("approved", async () => (await state(page, "A-2041")) === "approved");
+    await until("focus on the next heading", async () => (await focused(page)).heading && (await focused(page)).text.startsWith("Reklamation"));
+    assert.match(await said(page, "assertive"), /Approved\. Nothing has left yet\. (10|9) seconds to undo, key Z/);
+    await page.waitForSelector("[data-toast]");
+    await press(page, "z");
+    await until("put back", async () => (await state(page, "A-2041")) === "prepared");
+    assert.match(await said(page, "polite"), /Put back\. Nothing had left\./);
+    assert.equal((await focused(page)).lost, false);
+  }],
+  ["f55_the_outcome_is_announced", { query: "?undo=1", hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    await until("accepted", async () => (await state(page, "A-2041")) === "accepted", 6000);
+    await until("said", async () => /Accepted by Office mailbox/.test((await said(page, "polite")) ?? ""));
+  }],
+  ["f55_an_unknown_outcome_is_announced", { query: "?undo=1", hash: "#/awaiting/A-2049" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    await until("unknown", async () => (await state(page, "A-2049")) === "unknown", 6000);
+    await until("said", async () => /Not known yet: reply to Owen/.test((await said(page, "polite")) ?? ""));
+  }],
+  ["f18_enter_and_two_clicks_in_the_same_instant_give_one_approval", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await page.evaluate(() => {
+      const button = document.querySelector("[data-do=approve]");
+      window.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+      button.click();
+      button.click();
+    });
+    await until("approved", async () => (await state(page, "A-2041")) === "approved");
+    await tick(page);
+    assert.equal(await approvals(page, "A-2041"), 1);
+  }],
+  ["f18_nothing_is_approved_within_600_ms_of_its_arrival_or_by_a_held_key", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await listFocus(page);
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    await page.keyboard.press("Control+Enter");
+    await tick(page);
+    assert.equal(await state(page, "A-2041"), "prepared");
+    await armed(page);
+    await page.evaluate(() => window.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, repeat: true, bubbles: true })));
+    await tick(page);
+    assert.equal(await state(page, "A-2041"), "prepared");
+  }],
+  ["f18_a_newer_draft_disarms_the_button", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await page.evaluate(() => window.__fake.redraft("A-2041", "Other words."));
+    await page.waitForSelector("[data-armed=false]");
+    await page.keyboard.press("Control+Enter");
+    await tick(page);
+    assert.equal(await state(page, "A-2041"), "prepared");
+  }],
+  ["f19_enter_that_ends_a_composition_approves_nothing", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await page.evaluate(() => {
+      window.dispatchEvent(new CompositionEvent("compositionstart"));
+      window.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, isComposing: true, bubbles: true }));
+      window.dispatchEvent(new CompositionEvent("compositionend"));
+    });
+    await tick(page);
+    assert.equal(await state(page, "A-2041"), "prepared");
+  }],
+  ["r17_a_held_check_is_opened_and_cleared_by_keyboard_before_approval", { hash: "#/awaiting/A-2044" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    assert.equal(await state(page, "A-2044"), "prepared");
+    await press(page, "c");
+    await page.waitForSelector(".look");
+    await tabTo(page, ".look input");
+    await press(page, "Space");
+    await page.waitForSelector(".sig--done");
+    await press(page, "Control+Enter");
+    await until("approved", async () => (await state(page, "A-2044")) === "approved");
+  }],
+  ["r13_editing_by_keyboard_gives_a_live_fingerprint_and_approves_exactly_that", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "e");
+    await page.waitForSelector("[data-draft] textarea");
+    const before = await page.getAttribute("[data-live-hash]", "data-live-hash");
+    await tabTo(page, "[data-draft] textarea");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type(" P.S. Ring twice.");
+    await until("another fingerprint", async () => (await page.getAttribute("[data-live-hash]", "data-live-hash")) !== before);
+    await until("kept", async () => /Ring twice/.test((await page.evaluate(() => window.__fake.kept("A-2041"))) ?? ""));
+    // Enter makes a line in the draft; Ctrl Enter approves the version on screen.
+    await armed(page);
+    await page.keyboard.press("Control+Enter");
+    await until("approved", async () => (await state(page, "A-2041")) === "approved");
+    assert.equal(await approvals(page, "A-2041"), 1);
+    await until("focus on a heading", async () => (await focused(page)).heading);
+  }],
+  ["f16_leaving_by_escape_keeps_the_text_and_coming_back_restores_it", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "e");
+    await page.waitForSelector("[data-draft] textarea");
+    await tabTo(page, "[data-draft] textarea");
+    await page.keyboard.type("wrong price ");
+    await press(page, "Escape");
+    await page.waitForSelector("[data-do=edit]");
+    await press(page, "e");
+    await page.waitForSelector("[data-draft] textarea");
+    assert.match(await page.inputValue("[data-draft] textarea"), /wrong price/);
+  }],
+  ["f16_a_newer_version_leaves_the_typed_text_where_it_is", { hash: "#/edit/A-2041" }, async (page) => {
+    await page.waitForSelector("[data-draft] textarea");
+    await tabTo(page, "[data-draft] textarea");
+    await page.keyboard.type("wrong price ");
+    await page.evaluate(() => window.__fake.redraft("A-2041", "A newer draft."));
+    await page.waitForSelector("[role=alert] >> text=A newer version 2 came");
+    assert.match(await page.inputValue("[data-draft] textarea"), /wrong price/);
+  }],
+  ["r24_an_unknown_is_settled_by_keyboard_with_evidence", {}, async (page) => {
+    await armed(page);
+    await press(page, "g", "u");
+    await page.waitForSelector(".opts");
+    await press(page, "p");
+    await page.waitForSelector("dialog[open] textarea");
+    await tabTo(page, "dialog [data-do=record]");
+    await press(page, "Enter");
+    assert.equal(await state(page, "A-2038"), "unknown", "no verdict without evidence");
+    await page.keyboard.press("Shift+Tab");
+    await page.keyboard.press("Shift+Tab");
+    await page.keyboard.type("Hugo answered at 10:02.");
+    await tabTo(page, "dialog [data-do=record]");
+    await press(page, "Enter");
+    await until("accepted", async () => (await state(page, "A-2038")) === "accepted");
+    assert.equal((await focused(page)).lost, false);
+  }],
+  ["r24_a_signed_did_not_arrive_lets_it_go_again", { hash: "#/unknown" }, async (page) => {
+    await page.waitForSelector(".opts");
+    await tabTo(page, "[data-offer=did_not_happen] button");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog[open] textarea");
+    await page.keyboard.type("Hugo says nothing came.");
+    await tabTo(page, "dialog [data-do=record]");
+    await press(page, "Enter");
+    await until("again", async () => ["approved", "in_progress", "accepted"].includes(await state(page, "A-2038")));
+  }],
+  ["r28_a_revision_is_written_and_approved_by_keyboard", { hash: "#/action/A-1986" }, async (page) => {
+    await page.waitForSelector("[data-do=revise]");
+    await press(page, "n");
+    await page.waitForSelector("[data-draft] textarea");
+    await tabTo(page, "[data-draft] textarea");
+    await page.keyboard.type("Correction. ");
+    await armed(page);
+    await page.keyboard.press("Control+Enter");
+    await until("approved", async () => ["approved", "in_progress"].includes(await state(page, "A-2051")));
+    assert.equal(await state(page, "A-1986"), "accepted", "the first message keeps its outcome");
+  }],
+  ["r37_history_is_searched_and_opened_by_keyboard", {}, async (page) => {
+    await armed(page);
+    await press(page, "/");
+    await until("the search has the focus", () => page.evaluate(() => document.activeElement?.hasAttribute("data-search") ?? false));
+    await page.keyboard.type("fenwick");
+    await until("one row", async () => (await page.locator("tbody tr[data-row]").count()) === 1);
+    await press(page, "ArrowDown");
+    await until("the row has the focus", () => page.evaluate(() => document.activeElement?.closest("tr[data-row]") !== null));
+    await press(page, "Enter");
+    await page.waitForSelector(".tl");
+    await press(page, "Escape");
+    await until("the search is as it was left", async () => (await page.inputValue("[data-search]").catch(() => "")) === "fenwick");
+  }],
+  ["r37_f6_goes_round_the_five_areas", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    const seen = [];
+    for (let i = 0; i < 5; i++) {
+      await press(page, "F6");
+      seen.push(await page.evaluate(() => document.activeElement?.closest("[data-region]")?.getAttribute("data-region")));
+    }
+    assert.deepEqual(seen, ["sidebar", "list", "message", "draft", "approval"]);
+    await press(page, "Shift+F6");
+    assert.equal(await page.evaluate(() => document.activeElement?.closest("[data-region]")?.getAttribute("data-region")), "draft");
+  }],
+  ["r37_rejecting_asks_first_and_returns_the_focus", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "x");
+    await page.waitForSelector("dialog[open]");
+    assert.match((await focused(page)).text, /Keep it/, "the safe button has the first focus");
+    await press(page, "Escape");
+    assert.equal(await state(page, "A-2041"), "prepared");
+    await press(page, "x");
+    await tabTo(page, "dialog [data-do=reject]");
+    await press(page, "Enter");
+    await until("rejected", async () => (await state(page, "A-2041")) === "rejected");
+    await until("focus on the next heading", async () => (await focused(page)).heading);
+  }],
+  ["r39_a_locked_key_asks_for_the_passphrase_and_approves_nothing_by_itself", { query: "?locked", hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    await page.waitForSelector("dialog[open] input[type=password]");
+    await page.keyboard.type("wrong");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog [role=alert]");
+    await page.keyboard.type("right");
+    await press(page, "Enter");
+    await until("closed", async () => (await page.locator("dialog[open]").count()) === 0);
+    assert.equal(await state(page, "A-2041"), "prepared");
+    await press(page, "Control+Enter");
+    await until("approved", async () => (await state(page, "A-2041")) === "approved");
+  }],
+  ["r04_a_missing_identity_is_completed_by_keyboard", { hash: "#/needs-review/A-2036" }, async (page) => {
+    await page.waitForSelector(".review form input");
+    await tabTo(page, ".review form input");
+    await page.keyboard.type("inquiry-1183");
+    await press(page, "Enter");
+    await until("prepared", async () => (await state(page, "A-2036")) === "prepared");
+  }],
+  ["r15_after_a_crossing_only_the_stored_message_can_be_approved", { hash: "#/needs-review/A-2034" }, async (page) => {
+    await armed(page);
+    assert.equal(await page.locator("[data-do=edit], [data-draft]").count(), 0);
+    await press(page, "Control+Enter");
+    await until("approved", async () => ["approved", "in_progress", "accepted"].includes(await state(page, "A-2034")));
+  }],
+  ["f15_a_notification_only_shows_and_decides_nothing", {}, async (page) => {
+    await armed(page);
+    await page.evaluate(() => window.__fake.open("A-2038"));
+    await page.waitForSelector(".unkhead");
+    assert.equal(await state(page, "A-2038"), "unknown");
+  }],
+  ["r42_first_run_into_the_sandbox_by_keyboard", { query: "?first" }, async (page) => {
+    await tabTo(page, "[data-do=sandbox]");
+    await press(page, "Enter");
+    await page.waitForSelector("[role=alert]");
+    await page.keyboard.type("Noor Brackley");
+    await tabTo(page, "[data-do=sandbox]");
+    await press(page, "Enter");
+    await page.waitForSelector("[role=option]");
+    assert.equal(await page.locator("[role=option]").count(), 3);
+  }],
+  ["r40_a_mailbox_is_added_by_keyboard_after_its_test", { hash: "#/destinations" }, async (page) => {
+    await page.waitForSelector("[data-do=add]");
+    await tabTo(page, "[data-do=add]");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog[open]");
+    await page.keyboard.type("hello@brackenhall.example");
+    await press(page, "Tab");
+    await tabTo(page, "#m-password");
+    await page.keyboard.type("secret");
+    await press(page, "Enter");
+    await page.waitForSelector("#m-smtp");
+    await press(page, "Enter");
+    await page.waitForSelector("[data-do=finish][aria-disabled=false]");
+    await tabTo(page, "[data-do=finish]");
+    await press(page, "Enter");
+    await until("listed", async () => (await page.locator(".item").count()) === 3);
+  }],
+  ["r37_a_hundred_thousand_requests_are_paged_and_only_those_in_view_exist", { query: "?many=100000" }, async (page) => {
+    await page.waitForSelector("[role=option]");
+    assert.ok((await page.locator("[role=option]").count()) < 40);
+    await listFocus(page);
+    for (let i = 0; i < 130; i++) await page.keyboard.press("j");
+    await until("the 131st is chosen", async () => (await page.getAttribute("[role=option][aria-selected=true]", "aria-posinset").catch(() => "")) === "131");
+    assert.ok((await page.locator("[role=option]").count()) < 40);
+    assert.equal(await page.getAttribute("[role=option][aria-selected=true]", "aria-setsize"), "100000");
+  }],
+  ["f28_unseen_characters_are_drawn_as_chips", { hash: "#/awaiting/A-2048" }, async (page) => {
+    await page.waitForSelector(".att .unseen");
+    assert.deepEqual(await page.locator(".att .unseen").allTextContents(), ["RLO"]);
+    assert.ok((await page.locator(".who .unseen").allTextContents()).includes("ZWSP"));
+  }],
+  ["f35_formatted_mail_runs_and_loads_nothing", { hash: "#/awaiting/A-2048" }, async (page) => {
+    await page.click(".col--theirs .ib--sm");
+    await page.waitForSelector("iframe");
+    assert.equal(await page.getAttribute("iframe", "sandbox"), "");
+    const frame = page.frames()[1];
+    await until("drawn with our style", async () => (await frame.locator("b").count()) === 1);
+  }],
+];

@@ -1,0 +1,77 @@
+// Each screen of the window and how to reach it: for the pictures and for axe.
+
+export const tick = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+export const press = async (page, ...keys) => {
+  for (const key of keys) await page.keyboard.press(key);
+  await tick(page);
+};
+
+const reword = async (page) => {
+  const field = "[data-draft] textarea";
+  await page.waitForSelector(field);
+  const text = await page.inputValue(field);
+  await page.fill(field, text.replace("between 9 and", "between 10 and").replace("tell me by", "please call me by").replace("no extra charge.", "no extra charge. Please keep the entrance free for about 20 minutes."));
+  await tick(page);
+  await tick(page);
+};
+const armed = (page) => page.waitForSelector("[data-armed=true]");
+const addUntil = (step) => async (page) => {
+  await page.click("[data-do=add]");
+  await page.fill("#m-from", "hello@brackenhall.example");
+  await press(page, "Tab");
+  if (step === 1) return;
+  await page.fill("#m-password", step === 4 ? "wrong" : "secret");
+  await press(page, "Enter");
+  if (step === 2) return;
+  await press(page, "Enter");
+  await page.waitForSelector(step === 4 ? "[data-probe=stopped]" : "[data-do=finish][aria-disabled=false]");
+};
+
+export const screens = [
+  { name: "01-awaiting", after: armed },
+  { name: "02-bundle", hash: "#/awaiting/A-2042", after: (p) => press(p, "c") },
+  { name: "02-bundle-focus", hash: "#/awaiting/A-2042", after: async (p) => { await p.waitForSelector(".strip"); await p.focus("[role=listbox]"); await press(p, "Enter"); } },
+  { name: "02-unseen", hash: "#/awaiting/A-2048", after: (p) => press(p, "c") },
+  { name: "02-formatted", hash: "#/awaiting/A-2048", after: async (p) => { await p.click(".col--theirs .ib--sm"); await p.waitForSelector("iframe"); } },
+  { name: "03-edit", hash: "#/edit/A-2041", after: reword },
+  { name: "03-edit-changes", hash: "#/edit/A-2041", after: async (p) => { await reword(p); await p.click("[role=radio] >> nth=1"); } },
+  { name: "04-held", hash: "#/awaiting/A-2041", after: async (p) => { await armed(p); await press(p, "Control+Enter"); await p.waitForSelector("[data-toast]"); await p.click("[role=option] >> nth=0"); await p.waitForSelector(".sign--held"); } },
+  { name: "04-toast", hash: "#/awaiting/A-2041", after: async (p) => { await armed(p); await press(p, "Control+Enter"); await p.waitForSelector("[data-toast]"); } },
+  { name: "05-unknown", hash: "#/unknown", after: (p) => p.waitForSelector(".opts") },
+  { name: "05-proof", hash: "#/unknown", after: async (p) => { await p.waitForSelector(".opts"); await press(p, "p"); await p.waitForSelector("dialog[open]"); } },
+  { name: "05-proof-not", hash: "#/unknown", after: async (p) => { await p.waitForSelector(".opts"); await p.click("[data-offer=did_not_happen] button"); await p.waitForSelector("dialog[open]"); } },
+  { name: "05-close", hash: "#/unknown", after: async (p) => { await p.waitForSelector(".opts"); await p.click("[data-offer=leave] button"); await p.waitForSelector("dialog[open]"); } },
+  { name: "06-history", hash: "#/history", after: (p) => p.waitForSelector("tbody tr") },
+  { name: "06-nomatch", hash: "#/history", after: async (p) => { await p.fill("[data-search]", "bench 4417"); await p.waitForSelector(".empty"); } },
+  { name: "07-record", hash: "#/action/A-1986", after: (p) => p.waitForSelector(".tl") },
+  { name: "07-record-unknown", hash: "#/action/A-2038", after: (p) => p.waitForSelector(".tl") },
+  { name: "08-revise", hash: "#/action/A-1986", after: async (p) => { await p.waitForSelector("[data-do=revise]"); await press(p, "n"); await p.waitForSelector("[data-draft]"); await armed(p); } },
+  { name: "08-revise-unknown", hash: "#/action/A-2038", after: async (p) => { await p.waitForSelector("[data-do=revise]"); await press(p, "n"); await p.click("[data-do=go]"); await p.waitForSelector("[data-draft]"); await armed(p); } },
+  { name: "09-destinations", hash: "#/destinations" },
+  { name: "10-add-address", hash: "#/destinations", after: addUntil(1) },
+  { name: "10-add-servers", hash: "#/destinations", after: addUntil(2) },
+  { name: "10-add-test", hash: "#/destinations", after: addUntil(3) },
+  { name: "10-add-stopped", hash: "#/destinations", after: addUntil(4) },
+  { name: "13-first", query: "?first" },
+  { name: "13b-sandbox", query: "?first", after: async (p) => { await p.fill("input", "Noor Brackley"); await p.click("[data-do=sandbox]"); await p.waitForSelector(".guide"); await armed(p); } },
+  { name: "14-empty", query: "?empty", after: (p) => p.waitForSelector(".empty") },
+  { name: "14-empty-way", query: "?empty", hash: "#/on-the-way", after: (p) => p.waitForSelector(".empty") },
+  { name: "14-empty-unknown", query: "?empty", hash: "#/unknown", after: (p) => p.waitForSelector(".empty") },
+  { name: "14-empty-history", query: "?empty", hash: "#/history", after: (p) => p.waitForSelector(".empty") },
+  { name: "14c-frozen", query: "?frozen=restored", after: armed },
+  { name: "14c-locked", query: "?locked", after: armed },
+  { name: "14c-unlock", query: "?locked", after: async (p) => { await p.click("[data-do=open-unlock]"); await p.waitForSelector("dialog[open]"); } },
+  { name: "14c-off", query: "?sending=0", after: armed },
+  { name: "14c-nokeychain", query: "?nokeychain", after: armed },
+  { name: "14c-other", query: "?other", after: armed },
+  { name: "15b-keys", after: async (p) => { await armed(p); await press(p, "?"); await p.waitForSelector("dialog[open]"); } },
+  { name: "16-reject", after: async (p) => { await armed(p); await press(p, "x"); await p.waitForSelector("dialog[open]"); } },
+  { name: "21-identity", hash: "#/needs-review/A-2036", after: (p) => p.waitForSelector(".review") },
+  { name: "21-situation", hash: "#/needs-review/A-2035", after: (p) => p.waitForSelector(".review") },
+  { name: "21-put-back", hash: "#/needs-review/A-2034", after: armed },
+  { name: "21-refused", hash: "#/needs-review/A-2033", after: (p) => p.waitForSelector(".review") },
+  { name: "21-gave-up", hash: "#/needs-review/A-2032", after: armed },
+  { name: "21-not-taken", hash: "#/needs-review/n-d-7781", after: (p) => p.waitForSelector(".facts") },
+  { name: "22-way", hash: "#/on-the-way", after: (p) => p.waitForSelector(".act") },
+];

@@ -10,6 +10,8 @@ pub enum Situation {
     Changed {
         /// `customer_wrote_again`, `somebody_answered`.
         code: &'static str,
+        /// Names the newest message of each folder by its number, so the same text means that nothing came since it was
+        /// told: whoever approved with it in view has taken it into account.
         text: String,
     },
     /// Not now: nothing is sent, no attempt counts.

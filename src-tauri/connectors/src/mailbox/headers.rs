@@ -25,6 +25,8 @@ pub struct Headers {
     pub original_message_id: Option<String>,
     /// A vacation note, a delivery report and their like.
     pub automatic: bool,
+    /// It matched a search, and no parser can say more about it.
+    pub unreadable: bool,
 }
 
 impl Headers {
@@ -69,6 +71,7 @@ pub(crate) fn of(headers: &[MailHeader<'_>]) -> Headers {
         key: text(crate::mime::KEY_HEADER),
         original_message_id: text("X-Microsoft-Original-Message-ID").and_then(|v| ids(&v).into_iter().next()),
         automatic,
+        unreadable: false,
     }
 }
 

@@ -248,7 +248,12 @@ impl Session {
     /// Headers of the newest of `uids`, in their order.
     pub async fn headers(&mut self, uids: &[u32]) -> Result<Vec<Headers>> {
         let fetched = self.fetch(uids, "(UID INTERNALDATE BODY.PEEK[HEADER])").await?;
-        Ok(fetched.iter().filter_map(|f| Headers::read(f.uid?, arrived(f), f.header()?)).collect())
+        let read = |f: &async_imap::types::Fetch| {
+            let uid = f.uid.unwrap_or_default();
+            let known = f.header().and_then(|bytes| Headers::read(uid, arrived(f), bytes));
+            known.unwrap_or(Headers { uid, arrived: arrived(f), unreadable: true, ..Headers::default() })
+        };
+        Ok(fetched.iter().map(read).collect())
     }
 
     /// A whole message with its arrival; only its headers if it is very large.

@@ -207,7 +207,7 @@ impl Session {
             return Err(answer("smtp:smtputf8:missing", "an address needs SMTPUTF8, which the server does not offer"));
         }
         let dsn = self.offers.has("DSN");
-        let mut mail = format!("MAIL FROM:<{}>", path(envelope.mail_from)?);
+        let mut mail = format!("MAIL FROM:<{}>", path(envelope.mail_from).ok_or_else(unusable)?);
         if self.offers.has("SIZE") {
             mail.push_str(&format!(" SIZE={size}"));
         }
@@ -229,7 +229,7 @@ impl Session {
     async fn recipients(&mut self, rcpt_to: &[String], dsn: bool) -> Result<(), Answer> {
         let mut replies = Vec::with_capacity(rcpt_to.len());
         for recipient in rcpt_to {
-            let mut line = format!("RCPT TO:<{}>", path(recipient)?);
+            let mut line = format!("RCPT TO:<{}>", path(recipient).ok_or_else(unusable)?);
             if dsn {
                 line.push_str(" NOTIFY=SUCCESS,FAILURE");
                 if recipient.is_ascii() {
@@ -261,7 +261,7 @@ impl Session {
         if self.offers.has("CHUNKING") {
             self.talk.say(&format!("BDAT {}", message.len())).await.map_err(lost)?;
             let reply = match self.talk.write_body(Step::Data, message).await {
-                Ok(()) => self.talk.reply(Step::Data, COMMAND_TIMEOUT).await.map_err(lost)?,
+                Ok(()) => self.talk.reply_in_time(Step::Data).await.map_err(lost)?,
                 // A no to this command may come before its last byte; a yes may not.
                 Err(Interrupted::Reply(reply)) if !reply.is(2) => reply,
                 Err(Interrupted::Reply(reply)) => return Ok(Some(reply.words())),
@@ -384,12 +384,13 @@ pub fn stuffed(message: &[u8]) -> Vec<u8> {
 }
 
 /// An address as it stands between the angle brackets of a command. It was checked long ago; this is the last look.
-fn path(address: &str) -> Result<&str, Answer> {
+fn path(address: &str) -> Option<&str> {
     let unfit = |c: char| c.is_control() || c.is_whitespace() || c == '<' || c == '>';
-    if address.is_empty() || address.len() > 254 || address.contains(unfit) {
-        return Err(answer("smtp:address:unusable", "an address cannot be written into a command"));
-    }
-    Ok(address)
+    (!address.is_empty() && address.len() <= 254 && !address.contains(unfit)).then_some(address)
+}
+
+fn unusable() -> Answer {
+    answer("smtp:address:unusable", "an address cannot be written into a command")
 }
 
 /// RFC 3461, 4: printable ASCII without `+` and `=`, the rest as `+` and two hex digits.

@@ -76,6 +76,11 @@ impl Talk {
     /// Gives a command (without line end) and reads its reply.
     pub(crate) async fn command(&mut self, step: Step, line: &str) -> Result<SmtpReply, NoReply> {
         self.say(line).await?;
+        self.reply_in_time(step).await
+    }
+
+    /// Reads one whole reply within the limit for one command.
+    pub(crate) async fn reply_in_time(&mut self, step: Step) -> Result<SmtpReply, NoReply> {
         self.reply(step, self.patience).await
     }
 
@@ -121,7 +126,7 @@ impl Talk {
     }
 
     pub(crate) async fn interruption(&mut self, step: Step) -> Interrupted {
-        match self.reply(step, self.patience).await {
+        match self.reply_in_time(step).await {
             Ok(reply) => Interrupted::Reply(reply),
             Err(no) => Interrupted::No(no),
         }

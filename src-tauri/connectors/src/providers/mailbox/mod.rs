@@ -28,8 +28,12 @@ use countersign_domain::{
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
+use tokio::time::timeout;
 
 pub const KIND: &str = "mailbox";
+
+/// The connection for sending waits meanwhile.
+const NOTE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct MailboxDestination {
     config: MailboxConfig,
@@ -78,7 +82,10 @@ impl MailboxDestination {
     async fn note(&self, login: &Login) -> Value {
         match self.mailbox() {
             None => Value::Null,
-            Some(mailbox) => mailbox.note(login).await.unwrap_or(Value::Null),
+            Some(mailbox) => match timeout(NOTE_TIMEOUT, mailbox.note(login)).await {
+                Ok(noted) => noted.unwrap_or(Value::Null),
+                Err(_) => Value::Null,
+            },
         }
     }
 }

@@ -66,16 +66,20 @@ pub(super) async fn situation(
     let asked = async {
         let mut session = mailbox.open(login).await?;
         let sent = mailbox.sent(&mut session).await?;
-        let (mut found, parent) = in_inbox(&mut session, &thread, &own).await?;
-        if found.is_none() {
-            found = in_sent(&mut session, &sent, &thread, &own, parent.and_then(|p| p.arrived)).await?;
-        }
+        let (inbox, parent) = in_inbox(&mut session, &thread, &own).await?;
+        let sent = in_sent(&mut session, &sent, &thread, &own, parent.and_then(|p| p.arrived)).await?;
         session.leave().await;
-        Ok::<_, MailboxError>(found)
+        Ok::<_, MailboxError>([inbox, sent].into_iter().flatten().collect::<Vec<_>>())
     };
     match asked.await {
-        Ok(None) => Situation::Unchanged,
-        Ok(Some((code, text))) => Situation::Changed { code, text },
+        Ok(changes) => match changes.first() {
+            None => Situation::Unchanged,
+            // All of it in one text: who was told exactly this before has nothing new to learn.
+            Some((code, _)) => {
+                let texts = changes.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>();
+                Situation::Changed { code, text: texts.join(" ") }
+            }
+        },
         Err(e) => Situation::CannotAsk { why: e.text(), pauses: e.pauses() },
     }
 }
@@ -117,14 +121,14 @@ async fn in_inbox(
     let from = parent.as_ref().map(|p| p.uid.saturating_add(1));
     let newer_than_parent = |h: &Headers| match (&parent, thread.received) {
         (Some(_), _) => true,
-        (None, Some(received)) => h.written.or(h.arrived).is_some_and(|t| t > received),
-        (None, None) => h.refers_to(std::slice::from_ref(&thread.parent)),
+        (None, Some(received)) => h.written.max(h.arrived).is_some_and(|t| t > received),
+        (None, None) => h.unreadable || h.refers_to(std::slice::from_ref(&thread.parent)),
     };
     let mut candidates = Vec::new();
     if let Some(query) = thread.query() {
         let uids = session.search(from, &query).await?;
         candidates = session.headers(&uids).await?;
-        candidates.retain(|h| h.refers_to(&thread.ids));
+        candidates.retain(|h| h.unreadable || h.refers_to(&thread.ids));
     }
     // A customer who writes a new message instead of answering is in the thread by sender and subject.
     if let Some(customer) = &thread.customer {
@@ -145,7 +149,12 @@ async fn in_inbox(
         .filter(|h| newer_than_parent(h))
         .max_by_key(|h| h.uid)
         .map(|h| {
-            if own.is_us(h) {
+            if h.unreadable {
+                (
+                    "customer_wrote_again",
+                    format!("Message {} in the Inbox may be of this conversation; it cannot be read.", h.uid),
+                )
+            } else if own.is_us(h) {
                 ("somebody_answered", format!("Somebody answered: message {} in the Inbox is from us.", h.uid))
             } else if thread.customer.as_ref().is_some_and(|c| h.from.contains(c)) {
                 ("customer_wrote_again", format!("The customer wrote again: message {} in the Inbox.", h.uid))
@@ -176,7 +185,7 @@ async fn in_sent(
     let uids = session.search(None, &query).await?;
     let parent = std::slice::from_ref(&thread.parent);
     let found = session.headers(&uids).await?;
-    let answer = found.iter().rev().find(|h| h.refers_to(parent) && !h.automatic && !own.is_ours(h));
+    let answer = found.iter().rev().find(|h| (h.unreadable || h.refers_to(parent)) && !h.automatic && !own.is_ours(h));
     Ok(answer.map(|h| ("somebody_answered", format!("Somebody answered: message {} in {sent}.", h.uid))))
 }
 

@@ -1,1 +1,46 @@
-fn main() {}
+//! Lists the window's commands, so that each needs a permission of its own: one that is not listed would be open to any
+//! page in any window.
+
+use tauri_build::{AppManifest, Attributes};
+
+const COMMANDS: &[&str] = &[
+    "overview",
+    "set_environment",
+    "first_run",
+    "list",
+    "not_taken",
+    "search",
+    "action",
+    "bundle",
+    "fingerprint",
+    "findings",
+    "clear_finding",
+    "edit",
+    "approve",
+    "reject",
+    "undo",
+    "send_now",
+    "release",
+    "confirm",
+    "ask_now",
+    "resolve",
+    "revise",
+    "file_copy",
+    "keep_text",
+    "kept_text",
+    "probe_mailbox",
+    "add_mailbox",
+    "remove_destination",
+    "unlock",
+    "lock",
+    "sending",
+    "export",
+    "ui_ready",
+];
+
+fn main() {
+    let attributes = Attributes::new().app_manifest(AppManifest::new().commands(COMMANDS));
+    if let Err(why) = tauri_build::try_build(attributes) {
+        panic!("the window cannot be built: {why:#}");
+    }
+}

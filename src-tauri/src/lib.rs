@@ -1,1 +1,172 @@
+//! The window of Countersign: a thin Tauri shell. Commands call the engine, news of the engine become window events.
 
+mod commands;
+mod events;
+mod shell;
+mod start;
+mod tray;
+mod watchdog;
+mod window;
+mod worker;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use start::Options;
+use tauri::{AppHandle, Manager, RunEvent, WindowEvent};
+use tracing_subscriber::EnvFilter;
+use watchdog::Verdict;
+
+/// Starts the window and returns when it is over.
+pub fn run() -> ExitCode {
+    let mut options = match Options::parse(std::env::args_os().skip(1)) {
+        Ok(options) => options.or_environment(),
+        Err(why) if why.starts_with("--help") => {
+            println!("{}", start::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(why) => {
+            eprintln!("{why}\n\n{}", start::HELP);
+            return ExitCode::from(2);
+        }
+    };
+    if let Some(why) = start::refusal(start::automated(), start::display()) {
+        eprintln!("{why}");
+        return ExitCode::from(4);
+    }
+    // zbus writes message headers at Info; ours hold no secrets, but nobody needs them.
+    let filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("warn,zbus=error"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.with_ansi(std::io::stderr().is_terminal()).init();
+
+    let open = options.open.take();
+    let built = tauri::Builder::default()
+        .plugin(single_instance(&options))
+        .plugin(window_state())
+        .invoke_handler(tauri::generate_handler![
+            commands::overview,
+            commands::set_environment,
+            commands::first_run,
+            commands::list,
+            commands::not_taken,
+            commands::search,
+            commands::action,
+            commands::bundle,
+            commands::fingerprint,
+            commands::findings,
+            commands::clear_finding,
+            commands::edit,
+            commands::approve,
+            commands::reject,
+            commands::undo,
+            commands::send_now,
+            commands::release,
+            commands::confirm,
+            commands::ask_now,
+            commands::resolve,
+            commands::revise,
+            commands::file_copy,
+            commands::keep_text,
+            commands::kept_text,
+            commands::probe_mailbox,
+            commands::add_mailbox,
+            commands::remove_destination,
+            commands::unlock,
+            commands::lock,
+            commands::sending,
+            commands::export,
+            commands::ui_ready,
+        ])
+        .setup(move |app| {
+            let (painted, seen) = mpsc::channel();
+            app.manage(shell::Shell::new(app.handle(), &options, painted)?);
+            window::build(app.handle())?;
+            if let Err(why) = tray::build(app.handle()) {
+                tracing::warn!("there is no tray: {why}");
+            }
+            watch_first_frame(app.handle().clone(), seen, open);
+            Ok(())
+        })
+        .build(tauri::generate_context!());
+    match built {
+        Ok(app) => {
+            app.run(on_event);
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("The window does not start: {why}. `countersign` does the same work without a window.");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A second start of the same home shows the window that is there. Needs a session bus; without one the lock on the home
+/// still lets only one process dispatch.
+fn single_instance(options: &Options) -> tauri::plugin::TauriPlugin<tauri::Wry> {
+    tauri_plugin_single_instance::Builder::new()
+        .dbus_id(start::bus_name(options))
+        .callback(|app, args, _| {
+            let asked = Options::parse(args.into_iter().skip(1).map(Into::into)).unwrap_or_default();
+            window::focus(app, asked.open.as_deref());
+        })
+        .build()
+}
+
+/// Size and place are remembered, whether it was hidden is not: a window that starts hidden looks like a failure.
+fn window_state() -> tauri::plugin::TauriPlugin<tauri::Wry> {
+    use tauri_plugin_window_state::StateFlags;
+    let flags = StateFlags::SIZE | StateFlags::POSITION | StateFlags::MAXIMIZED | StateFlags::FULLSCREEN;
+    tauri_plugin_window_state::Builder::new().with_state_flags(flags).build()
+}
+
+/// Waits for the page's first frame on a thread of its own, then lets the worker start.
+fn watch_first_frame(app: AppHandle, seen: mpsc::Receiver<()>, open: Option<String>) {
+    std::thread::spawn(move || match watchdog::watch(&seen, limit(), watchdog::is_second_try()) {
+        Verdict::Painted => {
+            // For whoever started us, `cargo xtask app` for one.
+            eprintln!("window ready");
+            app.state::<shell::Shell>().visible.cancel();
+            if let Some(id) = open {
+                window::focus(&app, Some(&id));
+            }
+        }
+        Verdict::Again => {
+            eprintln!(
+                "The window stayed white, so it starts again, drawn without the graphics card. Nothing was sent meanwhile."
+            );
+            let why = watchdog::start_again();
+            eprintln!("It could not start again: {why}");
+            app.exit(1);
+        }
+        Verdict::Hopeless => {
+            eprintln!(
+                "The window stays white also without the graphics card. Nothing is sent while nobody can see it; the queue is \
+                 untouched. `countersign list` shows it here."
+            );
+        }
+        Verdict::Closed => {}
+    });
+}
+
+/// The time for the first frame; tests shorten it.
+fn limit() -> Duration {
+    let asked = std::env::var("COUNTERSIGN_FIRST_FRAME_SECONDS").ok().and_then(|text| text.parse().ok());
+    asked.filter(|_| cfg!(debug_assertions)).map_or(watchdog::FIRST_FRAME, Duration::from_secs)
+}
+
+fn on_event(app: &AppHandle, event: RunEvent) {
+    match event {
+        RunEvent::WindowEvent { event: WindowEvent::CloseRequested { api, .. }, .. } if tray::has_host() => {
+            // The tray leads back to it. Sending goes on.
+            if let Some(window) = app.get_webview_window(window::MAIN)
+                && window.hide().is_ok()
+            {
+                api.prevent_close();
+            }
+        }
+        RunEvent::Exit => app.state::<shell::Shell>().stop.cancel(),
+        _ => {}
+    }
+}

@@ -1,0 +1,349 @@
+//! One short function per command of the page: call the desk, map the failure. What a command does is the engine's.
+
+use countersign_domain::{ActionId, State as Stand, Verdict};
+use countersign_engine::view::{
+    ActionDoc, ActionPage, DestinationRow, ErrorDoc, FindingDoc, MailboxForm, NotTakenRow, Overview, ProbeStep,
+    SearchFilters,
+};
+use countersign_engine::{Desk, Failure};
+use serde::Serialize;
+use serde_json::Value;
+use tauri::{AppHandle, Emitter, State};
+
+use crate::shell::Shell;
+use crate::window::MAIN;
+
+type Answer<T> = Result<T, ErrorDoc>;
+
+/// How many rows a search answers with at once.
+const SEARCH_PAGE: u32 = 100;
+
+fn told<T>(result: Result<T, Failure>) -> Answer<T> {
+    result.map_err(|failure| failure.doc())
+}
+
+async fn on(shell: &Shell, id: &str) -> Result<(Desk, ActionId), Failure> {
+    let desk = shell.desk().await?;
+    let id = desk.resolve_id(id).await?;
+    Ok((desk, id))
+}
+
+fn standing(text: Option<String>) -> Result<Option<Stand>, Failure> {
+    let parse =
+        |text: String| text.parse().map_err(|_| Failure::bad_input("state", format!("`{text}` is not a state")));
+    text.filter(|text| !text.is_empty()).map(parse).transpose()
+}
+
+fn verdict_of(text: &str) -> Result<Verdict, Failure> {
+    match text {
+        "happened" => Ok(Verdict::Happened),
+        "did_not_happen" => Ok(Verdict::DidNotHappen),
+        "leave" => Ok(Verdict::Leave),
+        other => Err(Failure::bad_input("verdict", format!("`{other}` is not a verdict"))),
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Hash {
+    payload_hash: String,
+}
+
+#[tauri::command]
+pub(crate) async fn overview(shell: State<'_, Shell>) -> Answer<Overview> {
+    told(shell.overview().await)
+}
+
+#[tauri::command]
+pub(crate) async fn set_environment(shell: State<'_, Shell>, environment: String) -> Answer<Overview> {
+    told(async { shell.desk().await?.set_environment(&environment).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn first_run(shell: State<'_, Shell>, owner: String, sandbox: bool) -> Answer<Overview> {
+    told(shell.first_run(&owner, sandbox).await)
+}
+
+#[tauri::command]
+pub(crate) async fn list(
+    shell: State<'_, Shell>,
+    view: String,
+    state: Option<String>,
+    after: Option<String>,
+    limit: u32,
+) -> Answer<ActionPage> {
+    told(async { shell.desk().await?.list(view.parse()?, standing(state)?, after.as_deref(), limit).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn not_taken(shell: State<'_, Shell>) -> Answer<Vec<NotTakenRow>> {
+    told(async { shell.desk().await?.not_taken().await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn search(
+    shell: State<'_, Shell>,
+    text: String,
+    filters: SearchFilters,
+    after: Option<String>,
+) -> Answer<ActionPage> {
+    told(async { shell.desk().await?.search(&text, &filters, after.as_deref(), SEARCH_PAGE).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn action(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.action(id).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn bundle(shell: State<'_, Shell>, id: String) -> Answer<Vec<ActionDoc>> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.bundle(id).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn fingerprint(shell: State<'_, Shell>, id: String, payload: Value) -> Answer<Hash> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            Ok(Hash { payload_hash: desk.fingerprint(id, payload).await? })
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn findings(shell: State<'_, Shell>, id: String, payload: Value) -> Answer<Vec<FindingDoc>> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.findings(id, payload).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn clear_finding(
+    shell: State<'_, Shell>,
+    id: String,
+    code: String,
+    field: String,
+) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.clear_finding(id, &code, &field).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn edit(shell: State<'_, Shell>, id: String, replaces: u32, payload: Value) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.edit(id, Some(replaces), payload).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn approve(shell: State<'_, Shell>, id: String, payload_hash: String) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.approve(id, &payload_hash, &[]).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn reject(shell: State<'_, Shell>, id: String, reason: String) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.reject(id, &reason).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn undo(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.undo(id).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn send_now(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.send_now(id).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn release(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.release(id).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn confirm(
+    shell: State<'_, Shell>,
+    id: String,
+    request_id: Option<String>,
+    event_id: Option<String>,
+) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.confirm(id, request_id.as_deref(), event_id.as_deref()).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn ask_now(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(shell.ask_now(&id).await)
+}
+
+#[tauri::command]
+pub(crate) async fn resolve(
+    shell: State<'_, Shell>,
+    id: String,
+    verdict: String,
+    evidence: String,
+) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.resolve(id, verdict_of(&verdict)?, &evidence).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn revise(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.revise(id, None).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn file_copy(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(shell.file_copy(&id).await)
+}
+
+#[tauri::command]
+pub(crate) async fn keep_text(shell: State<'_, Shell>, id: String, text: String) -> Answer<()> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.keep_text(id, &text).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn kept_text(shell: State<'_, Shell>, id: String) -> Answer<Option<String>> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.kept_text(id).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn probe_mailbox(
+    app: AppHandle,
+    shell: State<'_, Shell>,
+    form: MailboxForm,
+) -> Answer<Vec<ProbeStep>> {
+    let tell = move |step: &ProbeStep| {
+        if let Err(why) = app.emit_to(MAIN, "probe", step) {
+            tracing::warn!("the page was not told about a step: {why}");
+        }
+    };
+    told(async { shell.desk().await?.probe_mailbox(&form, &tell).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn add_mailbox(shell: State<'_, Shell>, form: MailboxForm) -> Answer<DestinationRow> {
+    told(async { shell.desk().await?.add_mailbox(&form).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn remove_destination(shell: State<'_, Shell>, name: String) -> Answer<()> {
+    told(async { shell.desk().await?.remove_destination(&name).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn unlock(shell: State<'_, Shell>, passphrase: String) -> Answer<Overview> {
+    told(shell.unlock(&passphrase).await)
+}
+
+#[tauri::command]
+pub(crate) async fn lock(shell: State<'_, Shell>) -> Answer<Overview> {
+    told(
+        async {
+            let desk = shell.desk().await?;
+            desk.lock();
+            desk.overview().await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn sending(shell: State<'_, Shell>, on: bool) -> Answer<Overview> {
+    told(async { shell.desk().await?.sending(on).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn export(shell: State<'_, Shell>, format: String) -> Answer<String> {
+    told(async { shell.desk().await?.export(format.parse()?, &Default::default()).await }.await)
+}
+
+/// The page is on the screen: two frames were painted.
+#[tauri::command]
+pub(crate) async fn ui_ready(shell: State<'_, Shell>) -> Answer<()> {
+    shell.painted();
+    Ok(())
+}

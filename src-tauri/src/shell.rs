@@ -1,0 +1,162 @@
+//! What the window's commands share: the home once it is open, the one worker of it, and the page's word that it is on
+//! the screen.
+
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use countersign_engine::sandbox_home::{self, Embedded};
+use countersign_engine::view::{ActionDoc, Overview};
+use countersign_engine::{
+    Clock, Code, Core, Desk, Dispatcher, Failure, Home, InitArgs, Intake, OpenArgs, Passphrase, SecretsChoice, Surface,
+};
+use tauri::{AppHandle, Manager};
+use tokio::sync::{Mutex as AsyncMutex, OnceCell};
+use tokio_util::sync::CancellationToken;
+
+use crate::start::Options;
+use crate::{events, tray, worker};
+
+/// How long a person may take an approval in the sandbox back.
+const SANDBOX_UNDO_SECONDS: u32 = 10;
+
+/// Managed by Tauri; one per process.
+pub(crate) struct Shell {
+    home: Home,
+    secrets: Option<SecretsChoice>,
+    app: AppHandle,
+    open: AsyncMutex<Option<Arc<Open>>>,
+    painted: Mutex<Option<Sender<()>>>,
+    /// Set once a person can see the window: not before may anything be sent (F48).
+    pub(crate) visible: CancellationToken,
+    pub(crate) stop: CancellationToken,
+}
+
+/// An open home.
+pub(crate) struct Open {
+    pub(crate) core: Core,
+    pub(crate) desk: Desk,
+    pub(crate) intake: Arc<Intake>,
+    pub(crate) embedded: Option<Embedded>,
+    /// Set while this process is the one that dispatches.
+    pub(crate) dispatcher: OnceCell<Arc<Dispatcher>>,
+}
+
+impl Shell {
+    pub(crate) fn new(app: &AppHandle, options: &Options, painted: Sender<()>) -> Result<Shell, Failure> {
+        Ok(Shell {
+            home: Home::resolve(options.home.as_deref())?,
+            secrets: options.secrets.as_deref().map(str::parse).transpose()?,
+            app: app.clone(),
+            open: AsyncMutex::default(),
+            painted: Mutex::new(Some(painted)),
+            visible: CancellationToken::new(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// The desk of the open home. The first call opens it.
+    pub(crate) async fn desk(&self) -> Result<Desk, Failure> {
+        Ok(self.open(None).await?.desk.clone())
+    }
+
+    async fn open(&self, passphrase: Option<Passphrase>) -> Result<Arc<Open>, Failure> {
+        // Held across the opening on purpose: two commands of the page must not open the home twice.
+        let mut open = self.open.lock().await;
+        if let Some(open) = open.as_ref() {
+            return Ok(Arc::clone(open));
+        }
+        let mut args = OpenArgs::new(self.home.clone());
+        args.secrets.clone_from(&self.secrets);
+        args.passphrase = passphrase;
+        args.surface = Surface::Window;
+        let core = Core::open(args).await?;
+        let fresh = Open {
+            desk: Desk::new(core.clone()),
+            intake: Arc::new(Intake::open(&core).await?),
+            embedded: Embedded::start(&core).await?,
+            dispatcher: OnceCell::new(),
+            core,
+        };
+        let fresh = Arc::new(fresh);
+        *open = Some(Arc::clone(&fresh));
+        events::follow(&self.app, &fresh);
+        worker::start(&self.app, &fresh);
+        Ok(fresh)
+    }
+
+    pub(crate) async fn overview(&self) -> Result<Overview, Failure> {
+        if !self.home.exists() {
+            return Ok(no_home(None));
+        }
+        match self.desk().await {
+            Ok(desk) => desk.overview().await,
+            // The secrets cannot be read yet: in a file that the passphrase opens, or in a keychain that is not there. The
+            // window says so and offers what can be done.
+            Err(failure) if failure.code == Code::Locked || failure.field.as_deref() == Some("secrets") => {
+                Ok(Overview { home_exists: true, locked: failure.code == Code::Locked, ..no_home(Some(&failure)) })
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    pub(crate) async fn first_run(&self, owner: &str, sandbox: bool) -> Result<Overview, Failure> {
+        let secrets = self.secrets.clone().unwrap_or(SecretsChoice::Keychain);
+        let args = InitArgs { owner: owner.to_owned(), sandbox, secrets, passphrase: None };
+        self.home.init(args, &Clock::System).await?;
+        let open = self.open(None).await?;
+        sandbox_home::furnish(&open.desk, SANDBOX_UNDO_SECONDS).await?;
+        if let Some(embedded) = &open.embedded {
+            sandbox_home::tell_story(&open.core, &open.intake, embedded).await?;
+        }
+        open.desk.overview().await
+    }
+
+    pub(crate) async fn unlock(&self, passphrase: &str) -> Result<Overview, Failure> {
+        let passphrase = Passphrase::new(passphrase)?;
+        let desk = self.open(Some(passphrase.clone())).await?.desk.clone();
+        desk.unlock(Some(&passphrase)).await?;
+        desk.overview().await
+    }
+
+    pub(crate) async fn ask_now(&self, id: &str) -> Result<ActionDoc, Failure> {
+        let open = self.open(None).await?;
+        let id = open.desk.resolve_id(id).await?;
+        match open.dispatcher.get() {
+            Some(dispatcher) => dispatcher.ask_now(id).await?,
+            // Another process dispatches, or nobody does yet: the lock tells which.
+            None => Dispatcher::start(open.core.clone()).await?.ask_now(id).await?,
+        };
+        open.desk.action(id).await
+    }
+
+    pub(crate) async fn file_copy(&self, id: &str) -> Result<ActionDoc, Failure> {
+        let open = self.open(None).await?;
+        let id = open.desk.resolve_id(id).await?;
+        open.core.file_copy(id).await?;
+        open.desk.action(id).await
+    }
+
+    /// The page says that it is on the screen.
+    pub(crate) fn painted(&self) {
+        if let Some(tell) = self.painted.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // Nobody listens any more when the watch was over already.
+            let _ = tell.send(());
+        }
+    }
+}
+
+fn no_home(why: Option<&Failure>) -> Overview {
+    countersign_engine::desk::no_home(&Clock::System, why.map(Failure::doc).as_ref())
+}
+
+/// The kill switch of the tray. Off needs nobody's presence.
+pub(crate) fn stop_sending(app: &AppHandle) {
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        let stopped = async { app.state::<Shell>().desk().await?.sending(false).await }.await;
+        match stopped {
+            Ok(now) => tray::show(&app, &now),
+            Err(failure) => tracing::error!("sending was not switched off: {failure}"),
+        }
+    });
+}

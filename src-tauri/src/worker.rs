@@ -1,0 +1,69 @@
+//! The worker and the loopback door of the running app. Both wait until a person can see the window.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_engine::intake::http;
+use countersign_engine::{Code, Dispatcher};
+use tauri::{AppHandle, Manager};
+
+use crate::shell::{Open, Shell};
+
+/// Where sources reach the running app, unless something else listens there.
+const DOOR: &str = "127.0.0.1:7424";
+/// How often we ask whether another process has stopped dispatching from this home.
+const RETRY: Duration = Duration::from_secs(3);
+
+pub(crate) fn start(app: &AppHandle, open: &Arc<Open>) {
+    let (app, open) = (app.clone(), Arc::clone(open));
+    tauri::async_runtime::spawn(async move {
+        let shell = app.state::<Shell>();
+        shell.visible.cancelled().await;
+        tokio::join!(dispatch(&shell, &open), listen(&shell, &open));
+    });
+}
+
+/// Dispatches as soon as nobody else does.
+async fn dispatch(shell: &Shell, open: &Open) {
+    let mut said = false;
+    while !shell.stop.is_cancelled() {
+        match Dispatcher::start(open.core.clone()).await {
+            Ok(dispatcher) => {
+                let dispatcher = Arc::new(dispatcher);
+                // Set once: this process dispatches until it ends.
+                let _ = open.dispatcher.set(Arc::clone(&dispatcher));
+                open.desk.set_dispatches_here(true);
+                return dispatcher.run(shell.stop.clone()).await;
+            }
+            // The overview shows it; here it is said once.
+            Err(failure) if failure.code == Code::Frozen => {
+                if !said {
+                    tracing::warn!("not dispatching: {failure}");
+                }
+            }
+            Err(failure) => tracing::error!("dispatch does not start: {failure}"),
+        }
+        said = true;
+        tokio::select! {
+            () = tokio::time::sleep(RETRY) => {}
+            () = shell.stop.cancelled() => {}
+        }
+    }
+}
+
+async fn listen(shell: &Shell, open: &Open) {
+    let listener = match http::bind(DOOR).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => http::bind("127.0.0.1:0").await,
+    };
+    let listener = match listener {
+        Ok(listener) => listener,
+        Err(failure) => return tracing::error!("no source can reach this app: {failure}"),
+    };
+    if let Ok(address) = listener.local_addr() {
+        eprintln!("listening on {address}");
+    }
+    if let Err(why) = http::serve(listener, Arc::clone(&open.intake), shell.stop.clone().cancelled_owned()).await {
+        tracing::error!("no source can reach this app any more: {}", why.kind());
+    }
+}

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// More boot time than this between the mark and the first byte means that the machine slept.
 const SLEPT: Duration = Duration::from_secs(5);
 /// How long a refusal is listened to, in case it was not the answer to the last thing (F04).
-const AFTER_REFUSAL: Duration = Duration::from_secs(30);
+const AFTER_REFUSAL: Duration = Duration::from_secs(10);
 /// Longest wait for the reply to one command (RFC 5321, 4.5.3.2).
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -322,6 +322,13 @@ fn out_of_step(words: &str) -> Doubt {
     Doubt { code: "smtp:final_dot:out_of_step".into(), words: format!("the server spoke out of turn: {words}") }
 }
 
+fn two_replies(first: &SmtpReply, second: &SmtpReply) -> Doubt {
+    Doubt {
+        code: "smtp:final_dot:two_replies".into(),
+        words: format!("two replies to one step: {}; {}", first.words(), second.words()),
+    }
+}
+
 fn doubt(no: NoReply) -> Doubt {
     Doubt { code: format!("smtp:final_dot:{}", no.name()), words: no.words().into() }
 }
@@ -344,8 +351,13 @@ impl LateSmtp {
             Err(no) => return Crossed::Broken(doubt(no)),
         };
         if reply.code < 400 || reply.code == 421 {
+            // What came in the same breath is a second reply, unless the server only says that it is closing.
+            let second = self.talk.buffered(Step::FinalDot).filter(|r| r.code != 421 && r.code != 221);
             self.talk.leave().await;
-            return Crossed::Answered(Reply::Smtp(reply));
+            return match second {
+                Some(second) => Crossed::Broken(two_replies(&reply, &second)),
+                None => Crossed::Answered(Reply::Smtp(reply)),
+            };
         }
         // A no that belonged to something earlier would be followed by the real answer. So the server is asked one more
         // thing: if the next reply is not the farewell, two replies came for one step (F04).
@@ -356,10 +368,7 @@ impl LateSmtp {
         match farewell {
             Ok(bye) if bye.code == 221 => Crossed::Answered(Reply::Smtp(reply)),
             Err(NoReply::Closed | NoReply::Reset) => Crossed::Answered(Reply::Smtp(reply)),
-            Ok(second) => Crossed::Broken(Doubt {
-                code: "smtp:final_dot:two_replies".into(),
-                words: format!("two replies to one step: {}; {}", reply.words(), second.words()),
-            }),
+            Ok(second) => Crossed::Broken(two_replies(&reply, &second)),
             Err(_) => Crossed::Broken(Doubt {
                 code: "smtp:final_dot:no_farewell".into(),
                 words: format!("{}; then the server fell silent", reply.words()),

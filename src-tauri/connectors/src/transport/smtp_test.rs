@@ -176,6 +176,10 @@ async fn f01_after_the_dot_a_lost_answer_is_broken_and_a_late_one_settles_it() {
 async fn f04_two_replies_to_one_step_are_no_answer() {
     let s = Scripted::start(&[("DATA", "354 go\n"), (".\r\n", "451 waiting\n250 ok\n"), ("QUIT", "221 bye\n")]).await;
     assert_eq!(broken(s.send().await), "smtp:final_dot:two_replies");
+    let s = Scripted::start(&[("DATA", "354 go\n"), (".\r\n", "250 ok\n451 or not\n")]).await;
+    assert_eq!(broken(s.send().await), "smtp:final_dot:two_replies");
+    let s = Scripted::start(&[("DATA", "354 go\n"), (".\r\n", "250 ok\n421 closing\n")]).await;
+    assert_eq!(reply(s.send().await).code, 250);
     let s = Scripted::start(&[("DATA", "354 go\n"), (".\r\n", "451 later\n"), ("QUIT", "221 bye\n")]).await;
     assert_eq!(reply(s.send().await).code, 451);
     let s = Scripted::start(&[("DATA", "354 go\n"), (".\r\n", "550 no\n"), ("QUIT", "!")]).await;

@@ -165,6 +165,11 @@ impl Talk {
         }
     }
 
+    /// A whole reply that has been read already, without waiting for one.
+    pub(crate) fn buffered(&mut self, step: Step) -> Option<SmtpReply> {
+        self.take_reply(step).ok().flatten()
+    }
+
     /// Takes a reply out of what was read, if it is whole.
     fn take_reply(&mut self, step: Step) -> Result<Option<SmtpReply>, NoReply> {
         let mut end = 0;

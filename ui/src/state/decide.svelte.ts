@@ -3,6 +3,7 @@
 import { type Verdict, errorOf } from "../backend";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
+import { copyText } from "../lib/clipboard";
 import { emailOf } from "../lib/payload";
 import { isHeld } from "../lib/standing";
 import { w } from "../words";
@@ -87,13 +88,9 @@ export async function revise(doc: ActionDoc): Promise<void> {
 }
 
 export async function copyFingerprint(hash: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(hash);
-    app.notify({ icon: "copy", family: "grey", text: w.copied }, 3000);
-    app.say(w.copied);
-  } catch {
-    app.say(hash);
-  }
+  if (!(await copyText(hash))) return;
+  app.notify({ icon: "copy", family: "grey", text: w.copied }, 3000);
+  app.say(w.copied);
 }
 
 /** Why an approval can't be given now, as a sentence; empty when it can. */

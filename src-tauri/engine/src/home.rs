@@ -193,14 +193,6 @@ impl Home {
         self.make_folders()?;
         let ledger_id = hex::encode(keychain::random::<16>()?);
         let made = Keychain::create(&args.secrets, &ledger_id, &owner, args.passphrase.as_ref()).await?;
-        let now = clock.now();
-        let ledger = Ledger::create(&self.ledger(), &ledger_id, now).await?;
-        for cert in &made.certs {
-            ledger.put_person(&owner, cert, now).await?;
-        }
-        if args.sandbox {
-            ledger.set_setting(&crate::settings::sending_key(SANDBOX), "on", &owner.0, now).await?;
-        }
         let config = Config {
             ledger_id,
             owner,
@@ -211,9 +203,29 @@ impl Home {
             passphrase: args.passphrase.is_some(),
             sandbox: args.sandbox,
         };
-        crate::anchor::first(&ledger, &made.keychain, self).await?;
-        self.write_config(&config)?;
+        if let Err(failure) = self.fill(&config, &made, clock).await {
+            // Nothing was in this folder before and nobody used it: what was begun is taken away again.
+            made.keychain.forget().await?;
+            for suffix in ["", "-wal", "-shm"] {
+                let _ = std::fs::remove_file(self.dir.join(format!("ledger.db{suffix}")));
+            }
+            return Err(failure);
+        }
         Ok(config)
+    }
+
+    async fn fill(&self, config: &Config, made: &keychain::Made, clock: &Clock) -> Result<(), Failure> {
+        let now = clock.now();
+        let ledger = Ledger::create(&self.ledger(), &config.ledger_id, now).await?;
+        for cert in &made.certs {
+            ledger.put_person(&config.owner, cert, now).await?;
+        }
+        if config.sandbox {
+            ledger.set_setting(&crate::settings::sending_key(SANDBOX), "on", &config.owner.0, now).await?;
+        }
+        crate::anchor::first(&ledger, &made.keychain, self).await?;
+        ledger.close().await;
+        self.write_config(config)
     }
 
     fn make_folders(&self) -> Result<(), Failure> {

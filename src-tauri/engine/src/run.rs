@@ -14,7 +14,9 @@ use countersign_domain::{ActionId, Doubt, NotSent, Outcome, Roster, Standing, St
 use countersign_ledger::{Claim, ClaimRequest, Claimed, PageFilter};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::{Id, JoinSet};
@@ -149,9 +151,14 @@ impl Dispatcher {
         let mut seen = -1;
         while !stop.is_cancelled() {
             let mut report = TickReport::default();
-            self.round(&mut report).await;
-            self.reap(&mut report, false).await;
-            self.after(&mut report).await;
+            let whole = guarded(async {
+                self.round(&mut report).await;
+                self.reap(&mut report, false).await;
+                self.after(&mut report).await;
+            });
+            if whole.await.is_err() {
+                report.failures.push(Failure::internal("a tick broke off inside the program; the next one goes on"));
+            }
             for failure in report.failures.iter().chain(report.refused.iter().map(|(_, f)| f)) {
                 tracing::error!(code = failure.code.word(), action = ?failure.action, "{failure}");
             }
@@ -469,6 +476,16 @@ impl Dispatcher {
         }
         Ok(off)
     }
+}
+
+/// Polls to the end; a panic inside becomes an error, and what it held is found as after a crash.
+async fn guarded<F: Future>(work: F) -> Result<F::Output, ()> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+        Ok(polled) => polled.map(Ok),
+        Err(_) => Poll::Ready(Err(())),
+    })
+    .await
 }
 
 fn refused(action: ActionId, why: &countersign_ledger::RefusedClaim) -> Failure {

@@ -112,6 +112,15 @@ impl FileStore {
         Ok(())
     }
 
+    pub(super) fn forget(&self) -> Result<(), Failure> {
+        self.rewrite(|document| {
+            document.homes.remove(&self.ledger_id);
+            Ok(())
+        })?;
+        *self.lock() = None;
+        Ok(())
+    }
+
     pub(super) fn anchor(&self) -> Result<Option<Anchor>, Failure> {
         let key = self.anchor_key()?;
         let section = self.section(&self.read()?)?;

@@ -350,6 +350,18 @@ impl Keychain {
         Ok(keychain)
     }
 
+    /// Takes away everything of this ledger. Only for a home whose making broke off.
+    pub(crate) async fn forget(&self) -> Result<(), Failure> {
+        if let Keychain::File(store) = self {
+            let store = store.clone();
+            return blocking(move || store.forget()).await;
+        }
+        for name in [LEDGER, KEYS, SANDBOX_KEYS, ANCHOR] {
+            self.remove(name).await?;
+        }
+        Ok(())
+    }
+
     /// Whether the store has this ledger's secret at all.
     pub async fn holds_ledger(&self) -> Result<bool, Failure> {
         Ok(self.get(LEDGER).await?.is_some())

@@ -1,0 +1,178 @@
+//! Restored, copied, rolled back: such a ledger never sends by itself (R27, F10).
+
+use crate::office::Office;
+use countersign_domain::{ActionId, State};
+use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
+use countersign_engine::copies::restore;
+use countersign_engine::{Code, Core, Dispatcher, Frozen};
+use countersign_sandbox::Protocol;
+use std::path::{Path, PathBuf};
+
+/// Copies the ledger with its side files, as a file manager would.
+fn copy_ledger(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("ledger.db") {
+            std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+fn put_back(from: &Path, to: &Path) {
+    for suffix in ["", "-wal", "-shm"] {
+        let name = format!("ledger.db{suffix}");
+        let _ = std::fs::remove_file(to.join(&name));
+        if from.join(&name).exists() {
+            std::fs::copy(from.join(&name), to.join(&name)).unwrap();
+        }
+    }
+}
+
+async fn adopt(core: &Core) {
+    let presence = core.unlock(None).await.expect("the window of a home without a passphrase");
+    core.unfreeze(true, &core.owner, &presence).await.expect("it is adopted");
+}
+
+/// An office whose ledger was rolled back to before `id` was sent.
+async fn rolled_back() -> (Office, ActionId, Core) {
+    let office = Office::new().await;
+    let id = office.approved("r1").await;
+    let aside = office.dir.path().join("aside");
+    copy_ledger(office.home().dir(), &aside);
+    office.dispatcher().await.tick().await;
+    assert_eq!(office.effects(id).await, 1);
+    office.core.ledger.close().await;
+    put_back(&aside, office.home().dir());
+    let core = office.again().await;
+    (office, id, core)
+}
+
+async fn state(core: &Core, id: ActionId) -> State {
+    core.ledger.action(id).await.unwrap().unwrap().state()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f10_a_rolled_back_ledger_freezes_and_sends_nothing() {
+    let (office, id, core) = rolled_back().await;
+    assert_eq!(state(&core, id).await, State::Approved, "the old file knows nothing of the send");
+    let dispatcher = Dispatcher::start(core.clone()).await.expect("it starts, frozen");
+    let held = dispatcher.until_idle().await.expect_err("it is frozen");
+    assert_eq!(held.code.exit(), 8);
+    assert_eq!(core.frozen().await.unwrap(), Some(Frozen::RolledBack));
+    assert_eq!(office.sandbox.connections(Protocol::Smtp), 1, "only the first send");
+    // A freeze is not lifted without saying what it is.
+    let presence = core.unlock(None).await.unwrap();
+    assert_eq!(core.unfreeze(false, &core.owner, &presence).await.unwrap_err().code, Code::Conflict);
+    // Nor by starting again.
+    drop(dispatcher);
+    let again = Dispatcher::start(office.again().await).await.unwrap();
+    again.tick().await;
+    assert_eq!(office.sandbox.connections(Protocol::Smtp), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_after_adoption_what_was_sent_is_found_before_it_goes_again() {
+    let (office, id, core) = rolled_back().await;
+    Dispatcher::start(core.clone()).await.unwrap().tick().await;
+    adopt(&core).await;
+    let dispatcher = Dispatcher::start(core.clone()).await.unwrap();
+    dispatcher.tick().await;
+    // Our own filed copy is in Sent: the first attempt starts with a look-up and finds it.
+    assert_eq!(state(&core, id).await, State::Accepted);
+    assert_eq!(core.frozen().await.unwrap(), None);
+    assert_eq!(office.sandbox.effects().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_after_adoption_where_absence_proves_nothing_a_person_signs() {
+    let (office, id, core) = rolled_back().await;
+    Dispatcher::start(core.clone()).await.unwrap().tick().await;
+    // Somebody emptied Sent: not finding it proves nothing.
+    let key = core.ledger.action(id).await.unwrap().unwrap().idempotency_key.unwrap();
+    office.sandbox.remove(crate::office::SUPPORT, "Sent", "X-Countersign-Key", key.as_str());
+    adopt(&core).await;
+    let dispatcher = Dispatcher::start(core.clone()).await.unwrap();
+    dispatcher.tick().await;
+    assert_eq!(state(&core, id).await, State::NeedsReview);
+    assert_eq!(office.sandbox.effects().len(), 1, "nothing went out by itself");
+    // Approving again is not enough: that it was not sent must be said.
+    let desk = countersign_engine::Desk::new(core.clone());
+    desk.confirm(id, None, None).await.expect("it can be confirmed");
+    let doc = desk.action(id).await.unwrap();
+    assert!(doc.findings.iter().any(|f| f.code == MAY_HAVE_BEEN_SENT && f.holds), "{:?}", doc.findings);
+    let refused = desk.approve(id, &doc.payload_hash, &[]).await.expect_err("it holds the approval");
+    assert!(matches!(refused.code, Code::Conflict | Code::NotPermitted), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_a_copied_home_freezes_while_the_first_one_goes_on() {
+    let office = Office::new().await;
+    let id = office.approved("r1").await;
+    let copied = office.dir.path().join("copied");
+    copy_ledger(office.home().dir(), &copied);
+    std::fs::copy(office.home().dir().join("config.toml"), copied.join("config.toml")).unwrap();
+    let core = office.elsewhere(&copied).await;
+    let dispatcher = Dispatcher::start(core.clone()).await.unwrap();
+    assert_eq!(dispatcher.until_idle().await.unwrap_err().code.exit(), 8);
+    assert_eq!(core.frozen().await.unwrap(), Some(Frozen::Copied));
+    assert_eq!(office.sandbox.connections(Protocol::Smtp), 0);
+    office.dispatcher().await.tick().await;
+    assert_eq!(office.effects(id).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_a_restored_backup_is_left_frozen() {
+    let office = Office::new().await;
+    let id = office.approved("r1").await;
+    let backup: PathBuf = office.dir.path().join("backup.db");
+    office.core.backup(&backup).await.expect("it is written");
+    assert_eq!(office.core.backup(&backup).await.unwrap_err().code, Code::BadInput, "never over another file");
+    office.dispatcher().await.tick().await;
+    assert_eq!(office.effects(id).await, 1);
+    office.core.ledger.close().await;
+    restore(&office.home(), &backup, None, None).await.expect("it is restored");
+    let core = office.again().await;
+    let dispatcher = Dispatcher::start(core.clone()).await.unwrap();
+    assert_eq!(dispatcher.until_idle().await.unwrap_err().code.exit(), 8);
+    assert_eq!(core.frozen().await.unwrap(), Some(Frozen::Restored));
+    assert_eq!(office.sandbox.effects().len(), 1);
+    drop(dispatcher);
+    adopt(&core).await;
+    Dispatcher::start(core.clone()).await.unwrap().tick().await;
+    assert_eq!(state(&core, id).await, State::Accepted);
+    assert_eq!(office.sandbox.effects().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_a_plain_copy_is_not_taken_for_a_backup() {
+    let office = Office::new().await;
+    let copied = office.dir.path().join("plain");
+    copy_ledger(office.home().dir(), &copied);
+    let refused = restore(&office.home(), &copied.join("ledger.db"), None, None).await.unwrap_err();
+    assert_eq!(refused.code, Code::BadInput);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn finding_our_key_before_any_crossing_of_ours_accepts_it_and_freezes_dispatch() {
+    let office = Office::new().await;
+    let id = office.approved("r1").await;
+    let other = office.propose_to("r2", &["sam@other.example"]).await;
+    office.approve(other).await;
+    // Another copy of this ledger sent it: the same bytes are in Sent, and our ledger never crossed.
+    let key = office.key(id).await;
+    let theirs = format!(
+        "From: <{from}>\r\nTo: <{to}>\r\nMessage-ID: {message_id}\r\nX-Countersign-Key: {key}\r\nSubject: Re: Delivery slot\r\n\r\nOf course.\r\n",
+        from = crate::office::SUPPORT,
+        to = crate::office::ROBIN,
+        message_id = key.message_id("shop.example"),
+    );
+    office.sandbox.file(crate::office::SUPPORT, "Sent", theirs.as_bytes()).expect("there is such a folder");
+    let dispatcher = office.dispatcher().await;
+    dispatcher.tick().await;
+    dispatcher.tick().await;
+    assert_eq!(office.state(id).await, State::Accepted);
+    assert_eq!(office.core.frozen().await.unwrap(), Some(Frozen::FoundElsewhere));
+    assert_eq!(office.state(other).await, State::Approved, "nothing else goes out");
+    assert_eq!(office.sandbox.effects().len(), 0);
+}

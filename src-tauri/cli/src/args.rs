@@ -29,19 +29,19 @@ Exit codes:
 #[derive(Clone, Debug, Args)]
 pub struct Global {
     /// Where the ledger, config and logs live [default: the platform's data folder]
-    #[arg(long, global = true, value_name = "DIR", env = "COUNTERSIGN_HOME")]
+    #[arg(long, global = true, overrides_with = "home", value_name = "DIR", env = "COUNTERSIGN_HOME")]
     pub home: Option<PathBuf>,
     /// One JSON document on stdout and nothing else there; errors as JSON on stderr
-    #[arg(long, global = true)]
+    #[arg(long, global = true, overrides_with = "json")]
     pub json: bool,
     /// Where keys and passwords are kept: `keychain`, or `file:PATH` for an encrypted file outside the home
-    #[arg(long, global = true, value_name = "WHERE", env = "COUNTERSIGN_SECRETS")]
+    #[arg(long, global = true, overrides_with = "secrets", value_name = "WHERE", env = "COUNTERSIGN_SECRETS")]
     pub secrets: Option<String>,
     /// Read the passphrase (first line) from this descriptor instead of the terminal
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, overrides_with = "passphrase_fd", value_name = "N")]
     pub passphrase_fd: Option<u32>,
     /// A manual clock for scripts and drills; refused once sending in `live` is on
-    #[arg(long, global = true, value_name = "RFC3339", value_parser = time)]
+    #[arg(long, global = true, overrides_with = "now", value_name = "RFC3339", value_parser = time)]
     pub now: Option<Timestamp>,
 }
 
@@ -409,6 +409,8 @@ mod tests {
         for line in [["countersign", "--json", "verify"], ["countersign", "verify", "--json"]] {
             assert!(Cli::try_parse_from(line).unwrap().global.json);
         }
+        let twice = ["countersign", "--json", "--home", "a", "verify", "--json", "--home", "b"];
+        assert_eq!(Cli::try_parse_from(twice).unwrap().global.home, Some(PathBuf::from("b")));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct FileStore {
 
 struct Unlocked {
     passphrase: Passphrase,
+    /// The sealed text the entries came from.
+    sealed: String,
     entries: BTreeMap<String, Vec<u8>>,
 }
 
@@ -65,6 +67,7 @@ impl FileStore {
     pub(super) fn create(&self, passphrase: &Passphrase) -> Result<(), Failure> {
         let entries = BTreeMap::from([(ANCHOR_KEY.to_owned(), random::<32>()?.to_vec())]);
         let sealed = seal(&entries, passphrase)?;
+        let made = sealed.clone();
         self.rewrite(|document| {
             if document.homes.contains_key(&self.ledger_id) {
                 return Err(Failure::conflict("the secrets file already holds this ledger's secrets"));
@@ -72,7 +75,7 @@ impl FileStore {
             document.homes.insert(self.ledger_id.clone(), Section { sealed, anchor: None, mac: None });
             Ok(())
         })?;
-        *self.lock() = Some(Unlocked { passphrase: passphrase.clone(), entries });
+        *self.lock() = Some(Unlocked { passphrase: passphrase.clone(), sealed: made, entries });
         Ok(())
     }
 
@@ -84,30 +87,39 @@ impl FileStore {
             }
             return Err(Failure::locked("that is not the passphrase"));
         }
-        let entries = unseal(&self.section(&self.read()?)?.sealed, passphrase)?;
-        *self.lock() = Some(Unlocked { passphrase: passphrase.clone(), entries });
+        let sealed = self.section(&self.read()?)?.sealed;
+        let entries = unseal(&sealed, passphrase)?;
+        *self.lock() = Some(Unlocked { passphrase: passphrase.clone(), sealed, entries });
         Ok(())
     }
 
     pub(super) fn get(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
-        let open = self.lock();
-        let open = open.as_ref().ok_or_else(locked)?;
+        let mut open = self.lock();
+        let open = open.as_mut().ok_or_else(locked)?;
+        // Another process may have added a login since: whoever serves for days must see it.
+        let sealed = self.section(&self.read()?)?.sealed;
+        if sealed != open.sealed {
+            open.entries = unseal(&sealed, &open.passphrase)?;
+            open.sealed = sealed;
+        }
         Ok(open.entries.get(name).cloned().map(Zeroizing::new))
     }
 
     /// Changes entries. The file is read again first, so that what another process wrote is kept.
     pub(super) fn change(&self, edit: impl FnOnce(&mut BTreeMap<String, Vec<u8>>)) -> Result<(), Failure> {
         let passphrase = self.lock().as_ref().map(|open| open.passphrase.clone()).ok_or_else(locked)?;
-        let mut entries = BTreeMap::new();
+        let (mut entries, mut sealed) = (BTreeMap::new(), String::new());
         self.rewrite(|document| {
             let section = document.homes.get_mut(&self.ledger_id).ok_or_else(absent)?;
             entries = unseal(&section.sealed, &passphrase)?;
             edit(&mut entries);
             section.sealed = seal(&entries, &passphrase)?;
+            sealed.clone_from(&section.sealed);
             Ok(())
         })?;
         if let Some(open) = &mut *self.lock() {
             open.entries = entries;
+            open.sealed = sealed;
         }
         Ok(())
     }

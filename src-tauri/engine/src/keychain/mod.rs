@@ -394,7 +394,10 @@ impl Keychain {
                 let store = store.clone();
                 blocking(move || store.get(&name)).await
             }
-            Keychain::File(store) => store.get(&name),
+            Keychain::File(store) => {
+                let store = store.clone();
+                blocking(move || store.get(&name)).await
+            }
             Keychain::Memory(memory) => Ok(memory.map().get(&name).cloned().map(Zeroizing::new)),
         }
     }

@@ -130,6 +130,7 @@ async fn r39_two_processes_and_two_homes_keep_each_others_entries() {
     let again = Keychain::open(&choice, "one", Some(&word("pass"))).await.unwrap();
     one.put_login("a", &LoginSecret::new("1")).await.unwrap();
     again.put_login("b", &LoginSecret::new("2")).await.unwrap();
+    assert_eq!(one.login("b").await.unwrap().unwrap().expose(), "2", "seen by a process that was open all the time");
     one.set_anchor(&anchor(3)).await.unwrap();
     let fresh = Keychain::open(&choice, "one", Some(&word("pass"))).await.unwrap();
     assert_eq!(fresh.login("a").await.unwrap().unwrap().expose(), "1");

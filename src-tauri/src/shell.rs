@@ -23,6 +23,7 @@ const SANDBOX_UNDO_SECONDS: u32 = 10;
 pub(crate) struct Shell {
     home: Home,
     secrets: Option<SecretsChoice>,
+    try_as: Option<String>,
     app: AppHandle,
     open: AsyncMutex<Option<Arc<Open>>>,
     painted: Mutex<Option<Sender<()>>>,
@@ -46,6 +47,7 @@ impl Shell {
         Ok(Shell {
             home: Home::resolve(options.home.as_deref())?,
             secrets: options.secrets.as_deref().map(str::parse).transpose()?,
+            try_as: options.try_as.clone(),
             app: app.clone(),
             open: AsyncMutex::default(),
             painted: Mutex::new(Some(painted)),
@@ -86,7 +88,10 @@ impl Shell {
 
     pub(crate) async fn overview(&self) -> Result<Overview, Failure> {
         if !self.home.exists() {
-            return Ok(no_home(None));
+            return match &self.try_as {
+                Some(owner) => self.first_run(owner, true).await,
+                None => Ok(no_home(None)),
+            };
         }
         match self.desk().await {
             Ok(desk) => desk.overview().await,

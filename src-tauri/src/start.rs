@@ -8,14 +8,16 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     pub(crate) home: Option<PathBuf>,
     pub(crate) secrets: Option<String>,
+    /// Whose sandbox to make where there is no home yet, without asking: what first run does on a click.
+    pub(crate) try_as: Option<String>,
     /// An action to show first, for example from a notification.
     pub(crate) open: Option<String>,
 }
 
 pub(crate) const HELP: &str = "\
-countersign-app [--home DIR] [--secrets keychain|file:PATH] [--open ACTION]
+countersign-app [--home DIR] [--secrets keychain|file:PATH] [--open ACTION] [--try-as NAME]
 
-Starts the window. Everything else is done by `countersign`; see `countersign --help`.";
+Starts the window. --try-as makes a sandbox for NAME where there is no home yet. Everything else is done by `countersign`; see `countersign --help`.";
 
 impl Options {
     pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, String> {
@@ -28,6 +30,7 @@ impl Options {
                 "--help" | "-h" => return Err("--help".to_owned()),
                 "--home" => options.home = Some(value()?.into()),
                 "--secrets" => options.secrets = Some(value()?.to_string_lossy().into_owned()),
+                "--try-as" => options.try_as = Some(value()?.to_string_lossy().into_owned()),
                 "--open" => options.open = Some(value()?.to_string_lossy().into_owned()),
                 other => return Err(format!("{other} is not an option of the window")),
             }
@@ -93,8 +96,14 @@ mod tests {
 
     #[test]
     fn options_are_those_of_the_command_line() {
-        let options = parse(&["--home", "/h", "--secrets", "file:/s", "--open", "A-1"]).expect("they are valid");
-        let wanted = Options { home: Some("/h".into()), secrets: Some("file:/s".into()), open: Some("A-1".into()) };
+        let options = parse(&["--home", "/h", "--secrets", "file:/s", "--open", "A-1", "--try-as", "Noor"])
+            .expect("they are valid");
+        let wanted = Options {
+            home: Some("/h".into()),
+            secrets: Some("file:/s".into()),
+            try_as: Some("Noor".into()),
+            open: Some("A-1".into()),
+        };
         assert_eq!(options, wanted);
         assert!(parse(&["--home"]).is_err());
         assert!(parse(&["approve"]).is_err_and(|why| why.contains("approve")));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::MailServers;
 
-use crate::office::{self, ASKED, CUSTOMER, Mailbox, Office};
+use testkit::office::{self, ASKED, CUSTOMER, Mailbox, Office};
 
 struct Two {
     first: MailServers,

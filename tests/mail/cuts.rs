@@ -3,7 +3,7 @@
 use serde_json::Value;
 use testkit::{Act, FaultProxy, MailServers, Point};
 
-use crate::office::{self, ASKED, CUSTOMER, Mailbox, Office};
+use testkit::office::{self, ASKED, CUSTOMER, Mailbox, Office};
 
 /// One office behind one proxy with one fault, after the first run of the worker.
 struct Cut {

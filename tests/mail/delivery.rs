@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use testkit::mail::without_trace;
 use testkit::{Cli, MailServers, Scratch, Session};
 
-use crate::office::{self, ACCOUNT, ASKED, CUSTOMER, Mailbox, Office};
+use testkit::office::{self, ACCOUNT, ASKED, CUSTOMER, Mailbox, Office};
 
 /// The wire hash as an outsider computes it from what arrived: SHA-256 of the envelope in RFC 8785, a newline, the message.
 fn wire_hash(message: &[u8]) -> String {

@@ -2,7 +2,7 @@
 
 use testkit::{Act, FaultProxy, MailServers, Point};
 
-use crate::office::{self, ASKED, CUSTOMER, Mailbox, Office};
+use testkit::office::{self, ASKED, CUSTOMER, Mailbox, Office};
 
 /// Kills the worker while the connection is held at `at`, then runs it again. Returns the state right after the restart
 /// and whether the attempt had crossed.

@@ -5,4 +5,3 @@ mod bundle;
 mod cuts;
 mod delivery;
 mod kills;
-mod office;

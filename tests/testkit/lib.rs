@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod display;
 pub mod mail;
+pub mod office;
 pub mod ports;
 pub mod proxy;
 pub mod scratch;
@@ -17,6 +18,7 @@ pub mod window;
 pub use cli::{Answer, Cli};
 pub use display::Display;
 pub use mail::MailServers;
+pub use office::Office;
 pub use proxy::{Act, Fault, FaultProxy, Point};
 pub use scratch::Scratch;
 pub use session::Session;

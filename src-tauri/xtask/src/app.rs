@@ -44,19 +44,10 @@ fn headless() -> Result<(), String> {
     let desk = Desk::start()?;
     let countersign = program("countersign");
     let home = desk.folder.join("home/countersign");
-    sh::run(
-        "a sandbox home",
-        desk.command(&countersign).arg("--home").arg(&home).args([
-            "init",
-            "--owner",
-            "Noor Brackley",
-            "--sandbox",
-            "--no-passphrase",
-        ]),
-    )?;
 
     let mut window = desk.command(&program("countersign-app"));
     let mut window = window
+        .args(["--try-as", "Noor Brackley"])
         .env("COUNTERSIGN_HOME", &home)
         .stderr(Stdio::piped())
         .spawn()

@@ -1,10 +1,11 @@
 //! A home with one or two mailboxes at real servers, and what a person and an agent do with it.
 
 use std::cell::Cell;
+use std::path::PathBuf;
 
+use crate::cli::Running;
+use crate::{Answer, Cli, MailServers, Scratch, mail, wait};
 use serde_json::{Value, json};
-use testkit::cli::Running;
-use testkit::{Answer, Cli, MailServers, Scratch};
 
 pub const PASSPHRASE: &str = "nine quiet lamps";
 pub const ACCOUNT: &str = "support@test.example";
@@ -24,7 +25,7 @@ pub struct Mailbox<'a> {
     pub files_sent_itself: &'a str,
     pub answer_timeout: u32,
     /// Another certificate authority than the system's.
-    pub ca_file: Option<std::path::PathBuf>,
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Mailbox<'_> {
@@ -85,7 +86,7 @@ impl Office {
         for mailbox in mailboxes {
             let file = self.dir.write(&format!("{}.toml", mailbox.name), mailbox.toml(self.environment));
             let args = ["destination", "add", file.to_str().expect("plain path")];
-            self.cli.run_secret(&self.args(&args), "--secret-fd", testkit::mail::PASSWORD).expect(0);
+            self.cli.run_secret(&self.args(&args), "--secret-fd", mail::PASSWORD).expect(0);
             names.push(mailbox.name);
         }
         let effects = "email.reply,email.send";
@@ -132,6 +133,11 @@ impl Office {
         self.cli.clone().with_env(env).spawn(&self.args(args))
     }
 
+    /// The folder of the home.
+    pub fn home(&self) -> &std::path::Path {
+        self.cli.home()
+    }
+
     /// Hands in a proposal and returns the ids of its actions.
     #[track_caller]
     pub fn propose(&self, proposal: &Value) -> Vec<String> {
@@ -170,7 +176,7 @@ impl Office {
     /// Waits until `show` fulfils the condition.
     #[track_caller]
     pub fn until(&self, id: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        testkit::wait::until(&format!("{id} {what}"), || Some(self.show(id)).filter(|doc| holds(doc)))
+        wait::until(&format!("{id} {what}"), || Some(self.show(id)).filter(|doc| holds(doc)))
     }
 }
 

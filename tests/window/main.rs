@@ -1,0 +1,5 @@
+//! The real window: WebKit on a virtual display, driven by keys alone, with the real keychain, the embedded sandbox, and
+//! Postfix and Dovecot where a message leaves.
+
+mod start;
+mod story;

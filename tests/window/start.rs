@@ -1,0 +1,111 @@
+//! Starting: the first frame, the second start, what a bubble says.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use testkit::office::{self, Mailbox, Office};
+use testkit::{Cli, Display, MailServers, Scratch, Session, cli};
+
+/// Ends the window with the test.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn app(session: &Session, display: &Display, home: &std::path::Path) -> Command {
+    let program = cli::built("countersign-app");
+    let mut command = session.command(program.to_str().expect("a plain path"));
+    command.env("DISPLAY", display.name()).env("COUNTERSIGN_HOME", home).stdin(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// Reads stderr until a line holds the words.
+fn says(child: &mut Started, words: &str) -> String {
+    let mut reader = BufReader::new(child.0.stderr.as_mut().expect("it is piped"));
+    let mut all = String::new();
+    while !all.contains(words) {
+        assert!(reader.read_line(&mut all).is_ok_and(|n| n > 0), "it ended without saying {words:?}: {all}");
+    }
+    all
+}
+
+#[test]
+fn f48_a_white_window_starts_again_once_then_says_so_and_sends_nothing() {
+    let servers = MailServers::start();
+    let session = Session::with_keyring();
+    let display = Display::start();
+    let dir = Scratch::new("");
+    let cli = Cli::new(dir.join("home")).with_env(session.env()).with_passphrase(office::PASSPHRASE);
+    let office = Office::live(cli, dir, &[Mailbox::plain(servers.ports().submission, &servers)]);
+    let mut proposal = office::reply("inquiry-1");
+    proposal["actions"] = serde_json::json!([office::action("notice", "support-mailbox", "email.send")]);
+    let id = office.propose(&proposal).remove(0);
+    office.approve(&id);
+
+    // No time at all for the first frame is a window that stays white.
+    let mut start = app(&session, &display, office.home());
+    let mut window = Started(start.env("COUNTERSIGN_FIRST_FRAME_SECONDS", "0").spawn().expect("it starts"));
+    let said = says(&mut window, "also without the graphics card");
+    assert_eq!(said.matches("starts again").count(), 1, "{said}");
+    assert!(said.contains("countersign list"), "a hint for the terminal: {said}");
+    assert!(window.0.try_wait().expect("it can be asked").is_none(), "it stays, so that it can be closed");
+    let doc = office.show(&id);
+    assert_eq!((office::state(&doc), doc["attempts"].as_array().map(Vec::len)), ("approved", Some(0)), "{doc:#}");
+    drop(window);
+
+    // With a first frame the same home sends.
+    let mut window = Started(app(&session, &display, office.home()).spawn().expect("it starts"));
+    says(&mut window, "window ready");
+    office.until(&id, "is accepted", |doc| office::state(doc) == "accepted");
+    assert_eq!(servers.wait_for("robin", "INBOX", 1).len(), 1);
+}
+
+#[test]
+fn a_second_start_of_the_same_home_shows_the_first_window_and_ends() {
+    let (session, display, dir) = (Session::with_keyring(), Display::start(), Scratch::new(""));
+    let mut first = Started(app(&session, &display, &dir.join("home")).spawn().expect("it starts"));
+    says(&mut first, "window ready");
+    let mut second = Started(app(&session, &display, &dir.join("home")).spawn().expect("it starts"));
+    let ended = testkit::wait::until("the second one ends", || second.0.try_wait().expect("it can be asked"));
+    assert!(ended.success(), "{ended}");
+    assert!(first.0.try_wait().expect("it can be asked").is_none(), "the first one stays");
+    // Another home is another window.
+    let mut other = Started(app(&session, &display, &dir.join("other")).spawn().expect("it starts"));
+    says(&mut other, "window ready");
+}
+
+#[test]
+fn a_bubble_tells_that_a_draft_waits_and_nothing_of_what_it_says() {
+    let servers = MailServers::start();
+    let display = Display::start();
+    let mut session = Session::with_keyring();
+    session.start_dunst(&display);
+    let dir = Scratch::new("");
+    let cli = Cli::new(dir.join("home")).with_env(session.env()).with_passphrase(office::PASSPHRASE);
+    let office = Office::live(cli, dir, &[Mailbox::plain(servers.ports().submission, &servers)]);
+    let mut window = Started(app(&session, &display, office.home()).spawn().expect("it starts"));
+    says(&mut window, "window ready");
+    office.propose(&office::reply("inquiry-1"));
+    let bubbles = testkit::wait::until("dunst has shown a bubble", || {
+        Some(session.notifications()).filter(|all| !all.is_empty())
+    });
+    let text = format!("{bubbles:?}");
+    for secret in ["Robin", "Vale", "robin@", "Delivery slot", "Thursday", "slot"] {
+        assert!(!text.contains(secret), "{secret} is in {text}");
+    }
+}
+
+#[test]
+fn without_a_display_it_points_to_the_command_line() {
+    let out = Command::new(cli::built("countersign-app"))
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .output()
+        .expect("it starts");
+    assert_eq!(out.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("countersign"), "{out:?}");
+}

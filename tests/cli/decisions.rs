@@ -194,6 +194,19 @@ fn r28_a_revision_is_a_new_action_made_once() {
 }
 
 #[test]
+fn r01_delivery_request_action_attempt_and_approval_are_told_apart() {
+    let world = World::sandbox();
+    let action = world.created(&email("evt-1", "r-1", ROBIN));
+    world.approve(&action, &at(0)).expect(0);
+    world.dispatch(&at(20)).expect(0);
+    let doc = world.show(&action["id"]);
+    let ids = [&doc["deliveries"][0]["id"], &doc["id"], &doc["attempts"][0]["id"], &doc["approvals"][0]["id"]];
+    let letters: Vec<&str> = ids.iter().map(|id| &text(id)[..2]).collect();
+    assert_eq!(letters, ["D-", "A-", "T-", "P-"]);
+    assert_eq!((text(&doc["request_id"]), text(&doc["deliveries"][0]["event_id"])), ("r-1", "evt-1"));
+}
+
+#[test]
 fn r02_an_action_is_found_by_number_idempotency_key_and_canonical_key() {
     let world = World::sandbox();
     let action = world.created(&email("evt-1", "r-1", ROBIN));

@@ -4,4 +4,5 @@ mod decisions;
 mod home;
 mod intake;
 mod outcomes;
+mod parents;
 mod shared;

@@ -3,7 +3,7 @@
 
 use crate::output::{Ended, Output};
 use crate::session::Session;
-use countersign_domain::{ActionId, State, Timestamp};
+use countersign_domain::{ActionId, State};
 use countersign_engine::sandbox_home::{self, Embedded, Fault, Release, Sandbox, story};
 use countersign_engine::view::ActionDoc;
 use countersign_engine::{
@@ -11,7 +11,7 @@ use countersign_engine::{
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 const UNDO: u32 = 10;
 const HOLD: Duration = Duration::from_secs(UNDO as u64);
@@ -52,8 +52,7 @@ struct Stage {
 
 impl Stage {
     async fn set(home: &Home) -> Result<Stage, Failure> {
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let clock = Clock::manual(Timestamp::from_millis(i64::try_from(started.as_millis()).unwrap_or_default()));
+        let clock = Clock::manual(Clock::System.now());
         let secrets = SecretsChoice::Memory(MemoryStore::default());
         let args = InitArgs { owner: "Noor".to_owned(), sandbox: true, secrets: secrets.clone(), passphrase: None };
         home.init(args, &clock).await?;
@@ -106,8 +105,8 @@ fn is(doc: &ActionDoc, state: State) -> bool {
 }
 
 pub async fn demo(s: &Session) -> Ended {
-    let unique = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let dir = std::env::temp_dir().join(format!("countersign-demo-{}-{unique}", std::process::id()));
+    let unique = format!("countersign-demo-{}-{}", std::process::id(), Clock::System.now().millis());
+    let dir = std::env::temp_dir().join(unique);
     let scratch = Scratch(dir.clone());
     let stage = Stage::set(&Home::at(&dir)).await?;
     let mut told = Story { out: s.out, held: Vec::new(), all: true };

@@ -47,7 +47,7 @@ impl Desk {
         for finding in doc["findings"].as_array().unwrap() {
             if finding["holds"].as_bool() == Some(true) && finding["cleared"].is_null() {
                 let looked = format!("{}:{}", finding["code"].as_str().unwrap(), finding["field"].as_str().unwrap());
-                approve.extend(["--looked".to_owned(), looked]);
+                approve.extend(["--checked".to_owned(), looked]);
             }
         }
         cli.ok(&approve);

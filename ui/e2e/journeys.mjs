@@ -219,6 +219,11 @@ export const journeys = [
     await press(page, "Escape");
     assert.equal(await state(page, "A-2041"), "prepared");
     await press(page, "x");
+    await tabTo(page, "dialog input[type=text]");
+    await page.keyboard.type("wrong price");
+    await press(page, "Escape");
+    await press(page, "x");
+    assert.equal(await page.inputValue("dialog input[type=text]"), "wrong price", "leaving the dialog kept the words");
     await tabTo(page, "dialog [data-do=reject]");
     await press(page, "Enter");
     await until("rejected", async () => (await state(page, "A-2041")) === "rejected");

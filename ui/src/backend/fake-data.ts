@@ -461,6 +461,18 @@ Noor Brackley`,
           crossed_once: done,
           receipt: done ? { kind: "answer", at: ago(minutes - 5, -12), reference: `4F2C8${i}`, text: `250 2.0.0 queued as 4F2C8${i}`, by: null } : null,
           filing: done ? { state: "already_present", text: "The server files sent messages itself." } : null,
+          journal: [
+            line(20100 + i * 12, minutes, 0, "proposed", "source Inbox agent", "Proposed"),
+            ...(done
+              ? [
+                  line(20104 + i * 12, minutes - 5, 0, "approved", OWNER, "Approved"),
+                  line(20105 + i * 12, minutes - 5, -10, "claimed", "worker", "Taken up by the worker"),
+                  line(20106 + i * 12, minutes - 5, -11, "crossed", "worker", "About to be handed over"),
+                  line(20107 + i * 12, minutes - 5, -12, "accepted", "worker", "Accepted"),
+                  line(20108 + i * 12, minutes - 5, -13, "filing", "worker", "Recorded"),
+                ]
+              : [line(20104 + i * 12, minutes - 5, 0, state === "rejected" ? "rejected" : "revised", OWNER, "Recorded")]),
+          ],
           revised_by: state === "superseded" ? "A-2019" : null,
           explanation: done
             ? "There was one attempt. It carried the one key of this action, and Office mailbox answered it with a receipt. After a receipt nothing of this action is handed over again."

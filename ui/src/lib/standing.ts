@@ -27,7 +27,7 @@ export function isHeld(doc: Pick<ActionDoc | ActionRow, "state" | "next">, now: 
 }
 
 export function secondsLeft(doc: Pick<ActionDoc | ActionRow, "next">, now: number): number {
-  return doc.next?.at ? Math.max(0, Math.ceil((millis(doc.next.at) - now) / 1000)) : 0;
+  return doc.next?.at ? Math.max(0, Math.ceil((millis(doc.next.at) - now - 250) / 1000)) : 0;
 }
 
 export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner: string): Standing {

@@ -5,6 +5,8 @@ import type { ActionDoc } from "../bindings/ActionDoc";
 import type { JournalDoc } from "../bindings/JournalDoc";
 import type { Step } from "../components/Timeline.svelte";
 import { w } from "../words";
+import { findingLabel } from "./standing";
+import { digits } from "./seal";
 import { localTimes, millis } from "./time";
 
 const LOOKS: Record<string, [string, string]> = {
@@ -35,9 +37,15 @@ const LOOKS: Record<string, [string, string]> = {
   confirmed: ["check", "grey"],
   revised: ["branch", "grey"],
   absent: ["ask", "grey"],
+  filing: ["file", "grey"],
+  finding_cleared: ["check", "plum"],
+  released: ["send", "grey"],
+  repeated: ["s-unknown", "amber"],
   looked: ["ask", "grey"],
 };
 
+/** A device is known by the start of its key, like a fingerprint. */
+const device = (id: string) => (/^[0-9a-f]{12,}$/i.test(id) ? digits(id) : id);
 const lost = (fact: string) => fact === "unclear" || fact === "stale";
 const bare = (text: string) => text.trim().replace(/\.$/, "");
 
@@ -54,6 +62,7 @@ class Teller {
   #approvals = 0;
   #attempts = 0;
   #versions = 1;
+  #looks = 0;
   constructor(
     readonly doc: ActionDoc,
     readonly owner: string,
@@ -81,7 +90,7 @@ class Teller {
         return told(w.versionMade(this.#versions, who), "", this.#versions === doc.payload_version ? doc.payload_hash : null);
       case "approved": {
         const given = doc.approvals[this.#approvals++];
-        return given ? told(w.approvedVersion(this.who(given.by), given.payload_version), w.signedOn(given.device), given.payload_hash || null) : told(w.approvedVersion(who, doc.payload_version));
+        return given ? told(w.approvedVersion(this.who(given.by), given.payload_version), w.signedOn(device(given.device)), given.payload_hash || null) : told(w.approvedVersion(who, doc.payload_version));
       }
       case "undone":
       case "put_back":
@@ -114,11 +123,36 @@ class Teller {
       case "said_did_not_happen":
       case "did_not_happen":
         return told(w.wordNot(who));
+      case "looked": {
+        const look = doc.lookups[this.#looks++];
+        if (look) return told(w.lookedUp, look.text);
+        const [title, text] = split(entry.text);
+        return told(title, text);
+      }
+      case "absent":
+        return told(w.absentSure);
+      case "expired":
+        return told(w.expiredStep);
+      case "situation_changed":
+        return told(w.situationStep, doc.state === "needs_review" ? (doc.reason ?? "") : "");
+      case "account_changed":
+        return told(w.accountStep);
+      case "released":
+        return told(w.releasedStep(who));
+      case "repeated":
+        return told(w.repeatedStep);
+      case "finding_cleared":
+        return told(w.checkStep(who), doc.findings.filter((f) => f.cleared).map((f) => findingLabel(f.code)).join(", "));
+      case "filing": {
+        const last = doc.journal.filter((e) => e.fact === "filing").at(-1);
+        return told(w.filingStep, doc.filing && last?.seq === entry.seq ? doc.filing.text || (w.filingState[doc.filing.state] ?? "") : "");
+      }
       case "left":
       case "leave":
         return told(w.wordLeft(who));
       default: {
-        const [title, text] = split(entry.text || entry.fact.replaceAll("_", " "));
+        // A fact this window has no words for yet keeps its own name.
+        const [title, text] = split(entry.text && entry.text !== "Recorded" ? entry.text : entry.fact.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase()));
         return told(title, text);
       }
     }
@@ -142,10 +176,10 @@ export function story(doc: ActionDoc, owner: string, now = Date.now()): Step[] {
       order: millis(entry.at),
     };
   });
-  // Look-ups that proved nothing move no state and stand in no journal row of their own kind.
-  const told = new Set(doc.journal.filter((e) => e.fact === "looked").map((e) => Math.round(millis(e.at) / 1000)));
+  // Look-ups that settled it stand in the journal as what they proved, not as a look.
+  const told = doc.journal.filter((e) => e.fact === "looked").length;
   doc.lookups.forEach((look, i) => {
-    if (told.has(Math.round(millis(look.at) / 1000))) return;
+    if (i < told) return;
     steps.push({ key: `look-${i}`, icon: "ask", tone: "grey", title: w.lookedUp, text: localTimes(look.text, now), at: look.at, hash: null, line: "", order: millis(look.at) });
   });
   steps.sort((a, b) => a.order - b.order);

@@ -73,6 +73,8 @@ class App {
   stopping = $state(false);
   /** Said beside the approval bar when an approval came to nothing. */
   barMessage = $state("");
+  /** Words typed into a dialog that was left: they are there again when it is opened again. */
+  typed: Record<string, string> = {};
   busy = $state(false);
   focusView = $state(false);
   /** The action in front of the person; a toast is only for what is out of view. */
@@ -268,7 +270,8 @@ class App {
 
   announceHold(doc: ActionDoc): void {
     this.#said.delete(doc.id);
-    const seconds = secondsLeft(doc, Date.now() + this.#drift);
+    const given = doc.approvals.filter((a) => a.counts).at(-1);
+    const seconds = given && doc.next?.at ? Math.round((millis(doc.next.at) - millis(given.at)) / 1000) : secondsLeft(doc, Date.now() + this.#drift);
     if (isHeld(doc, Date.now() + this.#drift)) this.alarm(w.saidApproved(seconds));
     else this.say(w.saidApprovedNow);
   }

@@ -212,7 +212,6 @@ export const review = {
   undoPutsBack: "Undo puts it back in Awaiting",
   leavesIn: (n: number) => `Leaves in ${n} seconds`,
   heldLabel: "Approved, held",
-  thisDevice: (time: string, device: string) => `${time} · ${device}`,
   nothingToApprove: "This can’t be approved now.",
   draftMoved: (version: number) => `The draft changed while you were reading. Read version ${version}, then approve.`,
   approvalVoid: (by: string, version: number, time: string) =>

@@ -205,13 +205,13 @@ CREATE TABLE actions (
 );
 CREATE INDEX actions_page ON actions (environment, n);
 CREATE INDEX actions_by_state ON actions (environment, state, n);
-CREATE INDEX actions_of_state ON actions (state, n);
 CREATE INDEX actions_due ON actions (destination, not_before, n) WHERE state = 'approved';
 CREATE INDEX actions_expiring ON actions (expires_at) WHERE state = 'approved';
-CREATE INDEX actions_to_look ON actions (next_look) WHERE state IN ('unknown', 'closed_unknown');
+CREATE INDEX actions_to_look ON actions (next_look) WHERE state = 'unknown';
 CREATE INDEX actions_of_request ON actions (source, request_id, step, n);
 CREATE INDEX actions_of_thread ON actions (environment, thread, n) WHERE thread IS NOT NULL;
 CREATE INDEX actions_of_record ON actions (record_key) WHERE record_key IS NOT NULL;
+CREATE INDEX actions_of_conversation ON actions (conversation) WHERE conversation IS NOT NULL;
 CREATE INDEX actions_after ON actions (after_action) WHERE after_action IS NOT NULL;
 CREATE INDEX actions_created ON actions (created_at, n);
 

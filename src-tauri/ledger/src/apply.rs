@@ -26,11 +26,11 @@ statements! {
         accepted_at = $25, by_word_of = $26, unknown_since = $27, looks = $28, next_look = $29, \
         first_crossed = $30, last_crossed = $31, revised_by = $32, source_version = $33, \
         draft_content = $34, run_id = $35, model = $36, draft_reason = $37, who = $38, email = $39, \
-        subject = $40, changed_at = $41, row_version = $42, conversation = $43 \
+        subject = $40, changed_at = $41, row_version = $42 \
         WHERE n = $1 AND row_version = $2";
     IDENTIFY_ACTION = "UPDATE actions SET action_key = $3, idempotency_key = $4, request_id = $5, event_id = $6, \
         after_action = $7, thread = $8, payload_version = $9, payload_hash = $10, \
-        record_key = $11 WHERE n = $1 AND row_version = $2";
+        record_key = $11, conversation = $12 WHERE n = $1 AND row_version = $2";
 }
 
 /// Lets `fact` happen to `action`: `advance()` decides, `change` fills in what goes with it. Returns the row as it stands.
@@ -239,7 +239,15 @@ async fn store(
     next.changed_at = now;
     next.row_version = before.row_version + 1;
     let identity = |a: &Action| {
-        (a.key.clone(), a.request_id.clone(), a.event_id.clone(), a.after, a.thread.clone(), a.record_key.clone())
+        (
+            a.key.clone(),
+            a.request_id.clone(),
+            a.event_id.clone(),
+            a.after,
+            a.thread.clone(),
+            a.record_key.clone(),
+            a.conversation,
+        )
     };
     let mut hit = 1;
     if identity(before) != identity(&next) {
@@ -256,6 +264,7 @@ async fn store(
             .bind(i64::from(a.payload_version))
             .bind(a.payload_hash.map(|h| h.to_string()))
             .bind(a.record_key.clone())
+            .bind(a.conversation.map(|h| h.to_string()))
             .execute(w.conn())
             .await
             .map_err(|e| failed("identifying an action", e))?
@@ -307,7 +316,6 @@ async fn store(
             .bind(a.subject.clone())
             .bind(a.changed_at.millis())
             .bind(a.row_version)
-            .bind(a.conversation.map(|h| h.to_string()))
             .execute(w.conn())
             .await
             .map_err(|e| failed("moving an action", e))?

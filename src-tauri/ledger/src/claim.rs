@@ -29,7 +29,7 @@ statements! {
         AND crossed_at IS NULL";
     NOTE = "UPDATE attempts SET noted = $3 WHERE n = $1 AND worker = $2 AND closed_at IS NULL AND crossed_at IS NULL";
     OPEN_ATTEMPTS = "SELECT n, action, worker, claimed_at, crossed_at, in_doubt FROM attempts WHERE closed_at IS NULL \
-        ORDER BY n";
+        ORDER BY action";
 }
 
 impl Ledger {

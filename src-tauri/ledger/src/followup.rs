@@ -14,7 +14,7 @@ statements! {
         tries = filings.tries + 1, changed_at = excluded.changed_at";
     FILING = "SELECT action, state, text, next_at, tries, changed_at FROM filings WHERE action = $1";
     FILINGS_DUE = "SELECT action, state, text, next_at, tries, changed_at FROM filings \
-        WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY next_at, action LIMIT 100";
+        WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY next_at LIMIT 100";
 }
 
 fn read(row: &AnyRow) -> Result<Filing, LedgerError> {

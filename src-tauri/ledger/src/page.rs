@@ -14,12 +14,9 @@ statements! {
     PAGE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n < $2 ORDER BY n DESC LIMIT $3");
     PAGE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n > $2 ORDER BY n \
         LIMIT $3");
-    PAGE_OF_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE state = $1 AND n < $2 ORDER BY n DESC \
-        LIMIT $3");
-    PAGE_OF_STATE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE state = $1 AND n > $2 ORDER BY n \
-        LIMIT $3");
     PAGE_OF_ALL = concat!("SELECT ", action_columns!(), " FROM actions WHERE n < $1 ORDER BY n DESC LIMIT $2");
     PAGE_OF_ALL_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE n > $1 ORDER BY n LIMIT $2");
+    ENVIRONMENTS = "SELECT DISTINCT environment FROM destinations ORDER BY environment";
     // Capped: past ten thousand nobody reads the number.
     COUNT = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
         CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
@@ -43,9 +40,12 @@ impl Ledger {
         if filter.states.is_empty() {
             rows = some(&mut tx, filter, None, from, limit).await?;
         } else {
-            // One indexed range per state, merged: no sort over everything.
-            for state in &filter.states {
-                rows.extend(some(&mut tx, filter, Some(*state), from, limit).await?);
+            // One indexed range per environment and state, merged: no sort over everything.
+            for environment in environments(&mut tx, filter).await? {
+                let one = PageFilter { environment: Some(environment), ..filter.clone() };
+                for state in &filter.states {
+                    rows.extend(some(&mut tx, &one, Some(*state), from, limit).await?);
+                }
             }
             rows.sort_by_key(|a| if filter.oldest_first { a.n } else { -a.n });
         }
@@ -99,6 +99,15 @@ pub(crate) fn page_of(mut rows: Vec<Action>, limit: u32) -> Page<RowRecord> {
     Page { rows: rows.into_iter().map(Action::line).collect(), next }
 }
 
+/// The environment asked for, or every one that has or had a destination.
+async fn environments(conn: &mut Conn, filter: &PageFilter) -> Result<Vec<String>, LedgerError> {
+    if let Some(environment) = &filter.environment {
+        return Ok(vec![environment.clone()]);
+    }
+    let rows = sqlx::query(ENVIRONMENTS).fetch_all(conn).await.map_err(|e| failed("reading environments", e))?;
+    rows.iter().map(|r| r.text("environment")).collect()
+}
+
 async fn some(
     conn: &mut Conn,
     filter: &PageFilter,
@@ -106,15 +115,13 @@ async fn some(
     from: i64,
     limit: u32,
 ) -> Result<Vec<Action>, LedgerError> {
-    let statement = match (&filter.environment, state, filter.oldest_first) {
-        (Some(_), Some(_), false) => PAGE_BY_STATE,
-        (Some(_), Some(_), true) => PAGE_BY_STATE_OLDEST,
-        (Some(_), None, false) => PAGE,
-        (Some(_), None, true) => PAGE_OLDEST,
-        (None, Some(_), false) => PAGE_OF_STATE,
-        (None, Some(_), true) => PAGE_OF_STATE_OLDEST,
-        (None, None, false) => PAGE_OF_ALL,
-        (None, None, true) => PAGE_OF_ALL_OLDEST,
+    let statement = match (&filter.environment, state.is_some(), filter.oldest_first) {
+        (Some(_), true, false) => PAGE_BY_STATE,
+        (Some(_), true, true) => PAGE_BY_STATE_OLDEST,
+        (Some(_), false, false) => PAGE,
+        (Some(_), false, true) => PAGE_OLDEST,
+        (None, _, false) => PAGE_OF_ALL,
+        (None, _, true) => PAGE_OF_ALL_OLDEST,
     };
     let mut query = sqlx::query(statement);
     if let Some(environment) = &filter.environment {

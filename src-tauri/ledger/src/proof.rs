@@ -375,6 +375,10 @@ pub(crate) fn is_open(state: State) -> bool {
 /// Turns what does not hold into its parts; anything else stays an error of ours.
 pub(crate) fn broken_part(error: LedgerError, action: ActionId) -> Result<(String, String, String), LedgerError> {
     match error {
+        // A column of another type than it had: the row is named by its action.
+        LedgerError::Corrupt { what: "column", id, why } => {
+            Ok(("action".to_owned(), action.to_string(), format!("{id}: {why}")))
+        }
         LedgerError::Corrupt { what, id, why } => Ok((what.to_owned(), id, why)),
         LedgerError::Conflict(Conflict::Purged) => {
             Ok(("payload".to_owned(), action.to_string(), "its body was purged".to_owned()))

@@ -16,7 +16,7 @@ statements! {
     PUT_SIGHTING = "INSERT INTO sightings (action, at, sighting, conclusive) VALUES ($1, $2, $3, $4) RETURNING n";
     PUT_VERDICT = "INSERT INTO verdicts (action, word) VALUES ($1, $2) RETURNING n";
     UNKNOWN_DUE = concat!("SELECT ", action_columns!(), " FROM actions WHERE state = 'unknown' AND next_look <= $1 \
-        ORDER BY next_look, n LIMIT 200");
+        ORDER BY next_look LIMIT 200");
     LAST_CLOSED = "SELECT MAX(closed_at) AS at FROM attempts WHERE action = $1";
 }
 

@@ -1,0 +1,15 @@
+//! The ledger, phase by phase: on SQLite always, and on PostgreSQL 15 through the same functions where
+//! `COUNTERSIGN_TEST_PG` names a server (`cargo xtask test` starts one).
+
+mod claim;
+mod decide;
+mod directory;
+mod files;
+mod phases;
+mod plans;
+mod receive;
+mod reconcile;
+mod schema;
+mod search;
+mod stage;
+mod tamper;

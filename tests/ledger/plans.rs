@@ -1,0 +1,86 @@
+//! Query plans: no list, search or claim walks a whole table, so that a million actions are as fast as a hundred (R37).
+
+use crate::stage::*;
+use sqlx::Row;
+
+/// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
+const HOT: [(&str, &str); 32] = [
+    ("page", "PAGE_BY_STATE"),
+    ("page", "PAGE_BY_STATE_OLDEST"),
+    ("page", "PAGE"),
+    ("page", "PAGE_OLDEST"),
+    ("page", "COUNT"),
+    ("claim", "DUE"),
+    ("claim", "OPEN_ATTEMPTS"),
+    ("claim", "NOTED"),
+    ("decide", "EXPIRING"),
+    ("decide", "SIGNERS"),
+    ("decide", "CLEARED"),
+    ("reconcile", "UNKNOWN_DUE"),
+    ("reconcile", "LAST_CLOSED"),
+    ("followup", "FILINGS_DUE"),
+    ("journal", "AFTER"),
+    ("journal", "OF_ACTION"),
+    ("proof", "CHAIN_OF_ACTION"),
+    ("proof", "APPROVALS"),
+    ("proof", "ATTEMPTS"),
+    ("proof", "SIGHTINGS"),
+    ("proof", "VERDICTS"),
+    ("read", "BY_IDEMPOTENCY_KEY"),
+    ("read", "OF_REQUEST"),
+    ("read", "OF_REQUEST_AND_STEP"),
+    ("read", "DELIVERIES_OF"),
+    ("read", "KNOWN_PEOPLE"),
+    ("read", "SAME_PEOPLE"),
+    ("read", "SAME_THREAD"),
+    ("repeats", "WAITING"),
+    ("repeats", "NEWEST_REVISION"),
+    ("revise", "WAITING_FOR"),
+    ("search", "FIRST_SINCE"),
+];
+
+/// Lines of a plan that walk a table from end to end. Walking an index that holds only what is asked for (a partial one)
+/// or what a subquery already bounded is none.
+fn walks(plan: &[String]) -> Vec<&String> {
+    const SMALL: [&str; 6] =
+        ["attempts_open", "actions_due", "actions_expiring", "filings_due", "SCAN requests", "SCAN capped"];
+    plan.iter().filter(|l| l.starts_with("SCAN") && !SMALL.iter().any(|s| l.contains(s))).collect()
+}
+
+async fn plan(s: &Stage, sql: &str) -> Vec<String> {
+    s.rows(&format!("EXPLAIN QUERY PLAN {sql}")).await.iter().map(|r| r.get::<String, _>("detail")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r37_no_list_claim_or_look_walks_a_whole_table() {
+    let s = Stage::sqlite().await;
+    let all = countersign_ledger::shared_statements();
+    for (file, name) in HOT {
+        let text = all.iter().find(|(f, n, _)| (*f, *n) == (file, name)).unwrap_or_else(|| panic!("{file} {name}")).2;
+        let plan = plan(&s, text).await;
+        assert!(walks(&plan).is_empty(), "{file} {name}: {plan:#?}");
+        assert!(!text.contains("OFFSET"), "{file} {name}");
+        let sorts = plan.iter().any(|l| l.contains("TEMP B-TREE FOR ORDER BY"));
+        let bounded = [
+            "KNOWN_PEOPLE",
+            "SAME_PEOPLE",
+            "SAME_THREAD",
+            "WAITING",
+            "CLEARED",
+            "OF_REQUEST_AND_STEP",
+            "NEWEST_REVISION",
+            "NOTED",
+            "ATTEMPTS",
+            "DELIVERIES_OF",
+        ];
+        assert!(!sorts || bounded.contains(&name), "{file} {name} sorts what it found: {plan:#?}");
+    }
+    let (_, _, find, _) = countersign_ledger::seams()
+        .into_iter()
+        .find(|(f, w, ..)| *f == "search" && w.contains("find"))
+        .expect("listed");
+    let plan = plan(&s, find).await;
+    let whole: Vec<_> = walks(&plan).into_iter().filter(|l| !l.contains("VIRTUAL TABLE")).collect();
+    assert!(whole.is_empty(), "search: {plan:#?}");
+    assert!(plan.iter().any(|l| l.contains("VIRTUAL TABLE")), "search: {plan:#?}");
+}

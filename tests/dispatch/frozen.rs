@@ -186,3 +186,23 @@ async fn finding_our_key_before_any_crossing_of_ours_accepts_it_and_freezes_disp
     assert_eq!(office.state(other).await, State::Approved, "nothing else goes out");
     assert_eq!(office.sandbox.effects().len(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_a_ledger_from_before_an_undo_does_not_bring_the_approval_back() {
+    let office = Office::with(crate::office::Setup { undo_seconds: 600, ..Default::default() }).await;
+    let id = office.approved("r1").await;
+    let aside = office.dir.path().join("aside");
+    copy_ledger(office.home().dir(), &aside);
+    let dispatcher = office.dispatcher().await;
+    office.desk.undo(id).await.expect("it can be undone");
+    dispatcher.tick().await;
+    drop(dispatcher);
+    office.core.ledger.close().await;
+    put_back(&aside, office.home().dir());
+    let core = office.again().await;
+    assert_eq!(state(&core, id).await, State::Approved);
+    office.later(std::time::Duration::from_secs(700));
+    let held = Dispatcher::start(core.clone()).await.unwrap().until_idle().await.expect_err("it is frozen");
+    assert_eq!(held.code.exit(), 8);
+    assert_eq!(office.sandbox.effects().len(), 0);
+}

@@ -20,6 +20,11 @@ pub(crate) const FROZEN: &str = "frozen";
 const BACKUP_MARK: &str = "backup";
 /// Setting that holds the last [`Adopted`].
 const ADOPTED: &str = "adopted";
+/// Journal rows that ride on a later sync: an anchor on one of them would freeze a ledger that merely lost its last
+/// milliseconds in a power cut.
+const RIDES: [&str; 5] = ["claimed", "repeated", "filing", "destination_paused", "destination_resumed"];
+/// So many rows are looked through at a time.
+const NEWS: u32 = 1000;
 /// The finding a person clears to say that an action of a restored ledger was not sent.
 pub const MAY_HAVE_BEEN_SENT: &str = "may_have_been_sent";
 
@@ -255,9 +260,24 @@ impl Core {
     }
 
     /// Raises the anchor to the ledger's head of now.
-    pub(crate) async fn raise_anchor(&self) -> Result<i64, Failure> {
-        let head = self.ledger.head().await?;
-        self.keychain.set_anchor(&at(&self.ledger, &head, &self.home)).await?;
-        Ok(head.seq)
+    pub(crate) async fn raise_anchor(&self) -> Result<(), Failure> {
+        self.anchor_at(&self.ledger.head().await?).await
+    }
+
+    /// Raises the anchor to the newest row after `after` that is certainly on disk, so that a copy of the file from before an
+    /// undo or a rejection shows too. Answers up to which row it looked.
+    pub(crate) async fn anchor_news(&self, after: i64) -> Result<i64, Failure> {
+        if self.ledger.head().await?.seq <= after {
+            return Ok(after);
+        }
+        let rows = self.ledger.journal_after(after, NEWS).await?;
+        if let Some(row) = rows.iter().rev().find(|row| !RIDES.contains(&row.kind.as_str())) {
+            self.anchor_at(&Head { seq: row.entry.seq, hash: row.hash }).await?;
+        }
+        Ok(rows.last().map_or(after, |row| row.entry.seq))
+    }
+
+    async fn anchor_at(&self, head: &Head) -> Result<(), Failure> {
+        self.keychain.set_anchor(&at(&self.ledger, head, &self.home)).await
     }
 }

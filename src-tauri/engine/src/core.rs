@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::destinations::Destinations;
 use crate::failure::{Code, Failure};
 use crate::home::{Config, Home, LIVE};
-use crate::keychain::{Keychain, Passphrase, Presence, SecretsChoice, Signer};
+use crate::keychain::{Keychain, Passphrase, Pinned, Presence, SecretsChoice, Signer};
 use crate::settings::Settings;
 use countersign_domain::{LedgerSecret, PersonId, Roster};
 use countersign_ledger::{Ledger, OpenOptions};
@@ -49,7 +49,7 @@ pub struct Core {
     /// The person at this device.
     pub owner: PersonId,
     surface: Surface,
-    secret: Arc<OnceCell<LedgerSecret>>,
+    pinned: Arc<OnceCell<Pinned>>,
 }
 
 impl Core {
@@ -88,18 +88,22 @@ impl Core {
             settings,
             destinations,
             surface: args.surface,
-            secret: Arc::default(),
+            pinned: Arc::default(),
         })
     }
 
     /// Read from the store once.
     pub async fn ledger_secret(&self) -> Result<LedgerSecret, Failure> {
-        self.secret.get_or_try_init(|| self.keychain.ledger_secret()).await.cloned()
+        Ok(self.pinned().await?.secret.clone())
     }
 
     /// Who may approve, as of now.
     pub async fn roster(&self) -> Result<Roster, Failure> {
-        self.keychain.roster(&self.ledger.device_certs().await?).await
+        Ok(self.pinned().await?.roster(&self.ledger.device_certs().await?))
+    }
+
+    async fn pinned(&self) -> Result<&Pinned, Failure> {
+        self.pinned.get_or_try_init(|| self.keychain.pinned()).await
     }
 
     /// Proof that a person is there. Without a passphrase it is given in the window, if the home was made that way.

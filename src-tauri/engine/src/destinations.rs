@@ -10,7 +10,7 @@ use crate::keychain::{Keychain, LoginSecret};
 use countersign_connectors::{Connector, DestinationConfig, Learned, Login, connect, parse};
 use countersign_ledger::{DestinationRecord, Ledger};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +38,7 @@ pub struct Destinations {
     home: Home,
     clock: Clock,
     known: Arc<Mutex<HashMap<String, Known>>>,
+    logins: Arc<Mutex<HashSet<String>>>,
 }
 
 #[derive(Clone)]
@@ -63,7 +64,7 @@ pub struct Reached {
 
 impl Destinations {
     pub(crate) fn new(ledger: Ledger, keychain: Keychain, home: Home, clock: Clock) -> Destinations {
-        Destinations { ledger, keychain, home, clock, known: Arc::default() }
+        Destinations { ledger, keychain, home, clock, known: Arc::default(), logins: Arc::default() }
     }
 
     /// Reads a destination file and makes the row of it. Nothing is stored; errors name the field.
@@ -118,11 +119,25 @@ impl Destinations {
         let mut names = Vec::new();
         for record in self.ledger.destinations(Some(environment)).await? {
             let paused = record.paused.as_ref().is_some_and(|p| p.until.is_none_or(|until| now < until));
-            if !paused && self.keychain.login(&record.name).await?.is_some() {
+            if !paused && self.has_login(&record.name).await? {
                 names.push(record.name);
             }
         }
         Ok(names)
+    }
+
+    /// Whether this device holds a login. Remembered once it does: the secret itself is read anew for every attempt.
+    async fn has_login(&self, name: &str) -> Result<bool, Failure> {
+        let seen =
+            |logins: &Mutex<HashSet<String>>| logins.lock().unwrap_or_else(PoisonError::into_inner).contains(name);
+        if seen(&self.logins) {
+            return Ok(true);
+        }
+        let held = self.keychain.login(name).await?.is_some();
+        if held {
+            self.logins.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        }
+        Ok(held)
     }
 
     /// Makes the connector of a row, or takes the one made before.

@@ -46,6 +46,11 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    pub(crate) fn new(core: Core) -> Worker {
+        let late = Late::new(core.home.clone());
+        Worker { core, late }
+    }
+
     /// Carries one claim to its end. What the destination did is in the ledger before this returns.
     pub(crate) async fn attempt(&self, claim: Claim) -> Result<Standing, Failure> {
         testpoint("after_verify").await;

@@ -6,7 +6,6 @@ use crate::dispatch::Worker;
 use crate::failure::{Code, Failure};
 use crate::home::{DispatcherLock, LIVE};
 use crate::keychain::{self, SANDBOX};
-use crate::late::Late;
 use crate::reconcile::Reconciled;
 use crate::testpoint::{past_the_lock, testpoint};
 use countersign_domain::policy::person_may_repeat;
@@ -16,6 +15,7 @@ use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -103,6 +103,8 @@ pub struct Dispatcher {
     running: Mutex<Running>,
     /// Claims that did not verify, with the row's version then: not tried again until the action moved.
     skip: Mutex<HashMap<ActionId, i64>>,
+    /// Up to which journal row the anchor was raised.
+    anchored: AtomicI64,
 }
 
 #[derive(Default)]
@@ -119,8 +121,10 @@ impl Dispatcher {
         core.ledger_secret().await?;
         let frozen = core.check_anchor().await?;
         let name = WorkerId(format!("{}-{}", std::process::id(), hex::encode(keychain::random::<6>()?)));
-        let worker = Worker { core: core.clone(), late: Late::new(core.home.clone()) };
-        let dispatcher = Dispatcher { core, worker, name, lock, running: Mutex::default(), skip: Mutex::default() };
+        let anchored = AtomicI64::new(core.keychain.anchor().await?.map_or(0, |anchor| anchor.seq));
+        let worker = Worker::new(core.clone());
+        let dispatcher =
+            Dispatcher { core, worker, name, lock, running: Mutex::default(), skip: Mutex::default(), anchored };
         if let Some(why) = frozen {
             tracing::warn!(why = why.word(), "dispatch is frozen");
         }
@@ -180,8 +184,10 @@ impl Dispatcher {
         if tokio::time::timeout(LAST_WORDS, self.reap(&mut report, true)).await.is_err() {
             tracing::warn!("stopped while an attempt was under way; the next start finds it");
         }
-        if self.core.check_anchor().await.is_ok_and(|frozen| frozen.is_none()) {
-            let _ = self.core.raise_anchor().await;
+        if self.core.check_anchor().await.is_ok_and(|frozen| frozen.is_none())
+            && let Err(failure) = self.anchor_news().await
+        {
+            tracing::error!(code = failure.code.word(), "the anchor could not be raised: {failure}");
         }
     }
 
@@ -449,13 +455,17 @@ impl Dispatcher {
     async fn try_after(&self, report: &mut TickReport) -> Result<(), Failure> {
         report.frozen = self.core.frozen().await?;
         if report.frozen.is_none() {
+            self.anchor_news().await?;
             report.filed = self.core.file_due(FILINGS_PER_TICK).await?;
-            if !report.attempted.is_empty() || !report.recovered.is_empty() {
-                self.core.raise_anchor().await?;
-            }
         }
         report.indexed = self.core.ledger.feed_search_index(INDEX_PER_TICK).await?;
         report.held_back = self.held_back().await?;
+        Ok(())
+    }
+
+    async fn anchor_news(&self) -> Result<(), Failure> {
+        let seen = self.anchored.load(Ordering::SeqCst);
+        self.anchored.store(self.core.anchor_news(seen).await?, Ordering::SeqCst);
         Ok(())
     }
 

@@ -113,6 +113,22 @@ struct KeyPart {
     owner: String,
 }
 
+/// What is read from the store once per process.
+#[derive(Clone, Debug)]
+pub struct Pinned {
+    pub secret: LedgerSecret,
+    owner: String,
+    sandbox_owner: String,
+}
+
+impl Pinned {
+    /// Who may approve, by the pinned owner keys: one for the sandbox, another for everything else, so that the sandbox's
+    /// bare key is worth nothing in live.
+    pub fn roster(&self, certs: &[DeviceCert]) -> Roster {
+        Roster::pinned(&self.owner, &[(SANDBOX, &self.sandbox_owner)], certs)
+    }
+}
+
 /// A login's secret as it was typed: a password or token. Never shown.
 #[derive(Clone)]
 pub struct LoginSecret(Zeroizing<String>);
@@ -206,16 +222,24 @@ impl Keychain {
         Ok(Made { keychain, certs: vec![live_cert, sandbox_cert] })
     }
 
-    /// The ledger secret: without it nobody can tell which key a request has.
-    pub async fn ledger_secret(&self) -> Result<LedgerSecret, Failure> {
-        Ok(LedgerSecret(seed(&self.ledger_part().await?.secret)?))
+    /// What never changes in the life of a ledger: its secret and the pinned owner keys.
+    pub async fn pinned(&self) -> Result<Pinned, Failure> {
+        let part: LedgerPart = parse(&self.need(LEDGER).await?)?;
+        Ok(Pinned {
+            secret: LedgerSecret(seed(&part.secret)?),
+            owner: part.owner_public,
+            sandbox_owner: part.sandbox_owner_public,
+        })
     }
 
-    /// Who may approve, by the pinned owner keys: one for the sandbox, another for everything else, so that the sandbox's
-    /// bare key is worth nothing in live.
+    /// The ledger secret: without it nobody can tell which key a request has.
+    pub async fn ledger_secret(&self) -> Result<LedgerSecret, Failure> {
+        Ok(self.pinned().await?.secret)
+    }
+
+    /// Who may approve; see [`Pinned::roster`].
     pub async fn roster(&self, certs: &[DeviceCert]) -> Result<Roster, Failure> {
-        let part = self.ledger_part().await?;
-        Ok(Roster::pinned(&part.owner_public, &[(SANDBOX, &part.sandbox_owner_public)], certs))
+        Ok(self.pinned().await?.roster(certs))
     }
 
     /// Proves that the passphrase was given. `passphrase` none is right only for a home without one, and is left to
@@ -365,10 +389,6 @@ impl Keychain {
     /// Whether the store has this ledger's secret at all.
     pub async fn holds_ledger(&self) -> Result<bool, Failure> {
         Ok(self.get(LEDGER).await?.is_some())
-    }
-
-    async fn ledger_part(&self) -> Result<LedgerPart, Failure> {
-        parse(&self.need(LEDGER).await?)
     }
 
     async fn text(&self, name: &str) -> Result<Option<LoginSecret>, Failure> {

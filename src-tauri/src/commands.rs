@@ -2,8 +2,8 @@
 
 use countersign_domain::{ActionId, State as Stand, Verdict};
 use countersign_engine::view::{
-    ActionDoc, ActionPage, DestinationRow, ErrorDoc, FindingDoc, MailboxForm, NotTakenRow, Overview, ProbeStep,
-    SearchFilters,
+    ActionDoc, ActionPage, DestinationRow, ErrorDoc, FeedEvent, FindingDoc, MailboxForm, NotTakenRow, Overview,
+    ProbeStep, SearchFilters,
 };
 use countersign_engine::{Desk, Failure};
 use serde::Serialize;
@@ -90,21 +90,39 @@ pub(crate) async fn search(
 }
 
 #[tauri::command]
-pub(crate) async fn action(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+pub(crate) async fn action(app: AppHandle, shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
     told(
         async {
             let (desk, id) = on(&shell, &id).await?;
+            check_parent(&app, &desk, id);
             desk.action(id).await
         }
         .await,
     )
 }
 
+/// Asks the mailbox about the customer's message behind an opened action, while the person already reads.
+fn check_parent(app: &AppHandle, desk: &Desk, id: ActionId) {
+    let (app, desk) = (app.clone(), desk.clone());
+    tauri::async_runtime::spawn(async move {
+        match desk.check_parent(id).await {
+            Ok(true) => {
+                let seq = desk.core().ledger.head().await.map_or(0, |head| head.seq);
+                let news = FeedEvent { seq, actions: vec![id.to_string()], announcement: None };
+                let _ = app.emit_to(MAIN, "feed", &news);
+            }
+            Ok(false) => {}
+            Err(failure) => tracing::warn!(action = %id, "the customer's message was not compared: {failure}"),
+        }
+    });
+}
+
 #[tauri::command]
-pub(crate) async fn bundle(shell: State<'_, Shell>, id: String) -> Answer<Vec<ActionDoc>> {
+pub(crate) async fn bundle(app: AppHandle, shell: State<'_, Shell>, id: String) -> Answer<Vec<ActionDoc>> {
     told(
         async {
             let (desk, id) = on(&shell, &id).await?;
+            check_parent(&app, &desk, id);
             desk.bundle(id).await
         }
         .await,

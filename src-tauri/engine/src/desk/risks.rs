@@ -257,9 +257,9 @@ impl Desk {
     /// The ledger's only: a mailbox that cannot be asked leaves the message unchecked.
     pub async fn check_parent(&self, id: ActionId) -> Result<bool, Failure> {
         let detail = self.ledger().detail(id).await?;
-        let Some(conversation) = detail.conversation.as_ref().filter(|c| c.message_id.is_some()) else {
-            return Ok(false);
-        };
+        let undecided = matches!(detail.record.state(), State::Prepared | State::NeedsReview);
+        let told = detail.conversation.as_ref().filter(|c| undecided && c.message_id.is_some());
+        let Some(conversation) = told else { return Ok(false) };
         if self.checked(id).await?.is_some_and(|c| c.result == "matches") {
             return Ok(false);
         }

@@ -5,9 +5,9 @@ use crate::output::Ended;
 use crate::session::{Needs, Session};
 use countersign_domain::State;
 use countersign_engine::intake::http;
-use countersign_engine::run::Handled;
+
 use countersign_engine::sandbox_home::Embedded;
-use countersign_engine::{Code, Desk, Dispatcher, Failure, Intake};
+use countersign_engine::{Code, Desk, Dispatcher, Failure, Handled, Intake};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

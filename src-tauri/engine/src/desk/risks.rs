@@ -107,18 +107,15 @@ fn recipients(email: &EmailView) -> impl Iterator<Item = (String, String)> + '_ 
 fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> Vec<Finding> {
     related
         .iter()
-        .filter(|other| {
-            let touches = match other.state {
-                State::Accepted => other.same_thread || now.since(other.changed_at) < REPEAT_WITHIN,
-                State::Unknown | State::Approved | State::InProgress | State::ClosedUnknown => true,
-                State::Prepared
-                | State::NeedsReview
-                | State::Refused
-                | State::GaveUp
-                | State::Rejected
-                | State::Superseded => false,
-            };
-            touches
+        .filter(|other| match other.state {
+            State::Accepted => other.same_thread || now.since(other.changed_at) < REPEAT_WITHIN,
+            State::Unknown | State::Approved | State::InProgress | State::ClosedUnknown => true,
+            State::Prepared
+            | State::NeedsReview
+            | State::Refused
+            | State::GaveUp
+            | State::Rejected
+            | State::Superseded => false,
         })
         .map(|other| {
             let what = match other.state {

@@ -274,7 +274,7 @@ fn asked(looks: u32) -> String {
 
 /// The three questions about a destination (section 15).
 pub(crate) fn contract_in_words(destination: &str, kind: &str, effect: &str, contract: &Contract) -> ContractDoc {
-    let hours = |h: u32| if h % 24 == 0 && h > 24 { format!("{} days", h / 24) } else { format!("{h} hours") };
+    let hours = |h: u32| if h.is_multiple_of(24) && h > 24 { format!("{} days", h / 24) } else { format!("{h} hours") };
     let after = match contract.lookup_delay_seconds {
         0 => "Not finding it is proof.".to_owned(),
         s if s < 120 => format!("Not finding it after {s} seconds is proof."),

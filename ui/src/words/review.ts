@@ -134,7 +134,7 @@ export const review = {
   checkThese: ": check these",
   underlinedHelp: "Dates, amounts and promises are underlined so that you can check them",
   lockedWhileHeld: "Locked while held",
-  lockedSinceCrossing: "The stored message, it can’t be edited",
+  lockedSinceCrossing: "Stored message, can’t be edited",
   from: "From",
   to: "To",
   cc: "Cc",

@@ -115,8 +115,9 @@ fn nothing_is_left_unfinished_or_switched_off() {
 
 #[test]
 fn no_place_of_this_machine_is_written_down() {
-    // In two pieces, so that this file does not hold them.
-    let places = [["/ro", "ot/"].concat(), ["/ho", "me/"].concat(), ["/wo", "rk/"].concat(), ["/Us", "ers/"].concat()];
+    let home = std::env::var("HOME").unwrap_or_default();
+    let places: Vec<String> =
+        [home, crate::ROOT.display().to_string()].into_iter().filter(|p| p.len() > 4).map(|p| p + "/").collect();
     let mut found = Vec::new();
     for source in crate::SOURCES.iter().filter(|s| !s.path.ends_with("package-lock.json") && s.path != "Cargo.lock") {
         for (number, line) in source.text.lines().enumerate() {

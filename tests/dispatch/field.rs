@@ -251,3 +251,43 @@ async fn r16_what_cannot_be_asked_is_not_sent_and_counts_no_attempt() {
     assert_eq!(office.state(id).await, State::Accepted);
     assert_eq!(office.effects(id).await, 1);
 }
+
+/// Changes the file as somebody with an editor would.
+async fn alter(office: &Office, statement: &'static str) {
+    use sqlx::Connection;
+    sqlx::any::install_default_drivers();
+    let address = format!("sqlite://{}", office.home().ledger().display());
+    let mut file = sqlx::AnyConnection::connect(&address).await.expect("the file opens");
+    let triggers: Vec<(String,)> = sqlx::query_as("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        .fetch_all(&mut file)
+        .await
+        .expect("they can be listed");
+    for (name,) in triggers {
+        let drop = sqlx::AssertSqlSafe(format!("DROP TRIGGER {name}"));
+        sqlx::query(drop).execute(&mut file).await.expect("it can be dropped");
+    }
+    let hit = sqlx::query(statement).execute(&mut file).await.expect("the file can be altered");
+    assert!(hit.rows_affected() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f13_what_was_altered_after_the_approval_is_not_sent_and_is_named() {
+    let alterations = [
+        "UPDATE wires SET bytes = CAST(replace(CAST(bytes AS TEXT), 'Tuesday', 'Tuesdoy') AS BLOB)",
+        "UPDATE payloads SET value = replace(value, 'Tuesday', 'Tuesdoy')",
+        "UPDATE payloads SET value = replace(value, 'robin@customer', 'rabin@customer')",
+    ];
+    for alteration in alterations {
+        let office = Office::new().await;
+        let id = office.approved("r1").await;
+        alter(&office, alteration).await;
+        let dispatcher = office.dispatcher().await;
+        let report = dispatcher.tick().await;
+        let (refused, why) = report.refused.first().unwrap_or_else(|| panic!("{alteration}: {report:?}"));
+        assert_eq!((*refused, why.code), (id, Code::Integrity), "{alteration}");
+        let handled = dispatcher.until_idle().await.expect("it goes on");
+        assert!(handled.states.is_empty(), "{alteration}: nothing moved");
+        assert_eq!(office.sandbox.connections(Protocol::Smtp), 0, "{alteration}");
+        assert_eq!(office.sandbox.effects().len(), 0, "{alteration}");
+    }
+}

@@ -1,12 +1,12 @@
 //! The loop: recover, expire, claim, attempt, reconcile, follow up, index. Each tick does a bounded amount of work.
 
-use crate::anchor::Frozen;
 use crate::core::Core;
 use crate::dispatch::Worker;
 use crate::failure::{Code, Failure};
 use crate::home::{DispatcherLock, LIVE};
 use crate::keychain::{self, SANDBOX};
 use crate::reconcile::Reconciled;
+pub use crate::report::{Handled, TickReport};
 use crate::testpoint::{past_the_lock, testpoint};
 use countersign_domain::policy::person_may_repeat;
 use countersign_domain::{ActionId, Doubt, NotSent, Outcome, Roster, Standing, State, WorkerId};
@@ -34,65 +34,6 @@ const TICK: Duration = Duration::from_secs(1);
 const PEEK: Duration = Duration::from_millis(150);
 /// How long a stopping worker waits for attempts that are under way; what is left is found stale at the next start.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-
-/// What a tick did.
-#[derive(Debug, Default)]
-pub struct TickReport {
-    /// Claims of a worker that is gone, and what became of their actions.
-    pub recovered: Vec<(ActionId, State)>,
-    pub expired: Vec<ActionId>,
-    pub attempted: Vec<(ActionId, State)>,
-    pub looked: Vec<(ActionId, State)>,
-    pub filed: Vec<ActionId>,
-    /// Claims that did not verify; nothing of them moved.
-    pub refused: Vec<(ActionId, Failure)>,
-    pub failures: Vec<Failure>,
-    pub indexed: usize,
-    pub frozen: Option<Frozen>,
-    /// Environments whose sending is off although something in them is approved.
-    pub held_back: Vec<String>,
-}
-
-impl TickReport {
-    /// Whether nothing was left to do.
-    pub fn is_idle(&self) -> bool {
-        self.recovered.is_empty()
-            && self.expired.is_empty()
-            && self.attempted.is_empty()
-            && self.looked.is_empty()
-            && self.filed.is_empty()
-            && self.indexed == 0
-    }
-}
-
-/// What `until_idle` handled, in total.
-#[derive(Debug, Default)]
-pub struct Handled {
-    /// Last state of each action that was attempted, recovered or looked for.
-    pub states: HashMap<ActionId, State>,
-    pub refused: Vec<(ActionId, Failure)>,
-    pub failures: Vec<Failure>,
-}
-
-impl Handled {
-    /// 6 before 7 before 0 (interfaces.md, `dispatch --until-idle`); integrity first of all.
-    pub fn code(&self) -> Option<Code> {
-        let any = |wanted: &[State]| self.states.values().any(|s| wanted.contains(s));
-        if self.refused.iter().any(|(_, f)| f.code == Code::Integrity) {
-            return Some(Code::Integrity);
-        }
-        if any(&[State::Unknown]) {
-            return Some(Code::Unknown);
-        }
-        if any(&[State::Refused]) {
-            return Some(Code::Refused);
-        }
-        if any(&[State::GaveUp]) {
-            return Some(Code::GaveUp);
-        }
-        self.failures.first().map(|f| f.code)
-    }
-}
 
 /// The one worker of a home. It holds the lock as long as it lives.
 pub struct Dispatcher {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::failure::Code;
+use std::path::PathBuf;
 
 struct Dir(PathBuf);
 

@@ -61,6 +61,8 @@ impl FromStr for View {
 }
 
 pub(super) const PAGE: u32 = 200;
+/// Rounds of feeding the index before a search: enough for whatever was done without a worker, and bounded.
+const FEED_ROUNDS: usize = 50;
 
 impl Desk {
     /// A page of one list, of the environment that is shown.
@@ -130,7 +132,11 @@ impl Desk {
             from: time("from", &filters.from)?,
             to: time("to", &filters.to)?,
         };
-        self.ledger().feed_search_index(PAGE).await?;
+        for _ in 0..FEED_ROUNDS {
+            if self.ledger().feed_search_index(PAGE).await? == 0 {
+                break;
+            }
+        }
         let page = self.ledger().search(text, &filter, cursor(after)?, limit.clamp(1, 500)).await?;
         self.page_doc(page).await
     }

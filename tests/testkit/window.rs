@@ -216,6 +216,7 @@ fn code(name: &str) -> char {
         "End" => '\u{e010}',
         "PageUp" => '\u{e00e}',
         "PageDown" => '\u{e00f}',
+        "F6" => '\u{e036}',
         "shift" => '\u{e008}',
         "ctrl" => '\u{e009}',
         "alt" => '\u{e00a}',

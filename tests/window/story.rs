@@ -66,11 +66,19 @@ async fn r42_first_run_read_edit_approve_and_undo_by_keyboard_in_the_sandbox() {
     window.press(&["z"]).await;
     until_state(&cli, &id, "prepared").await;
 
+    // The next request is shown by now; its sender looks like another one's, which holds the button back.
+    for _ in 0..12 {
+        if window.eval("document.activeElement.getAttribute('role') === 'listbox'").await == Value::Bool(true) {
+            break;
+        }
+        window.press(&["F6"]).await;
+    }
+    window.press(&["k"]).await;
+    let back = format!("location.hash.endsWith('/{id}')");
+    window.until("the first request is shown again", &back).await;
     window.until("what is shown can be approved", ARMED).await;
     window.press(&["e"]).await;
     window.until("the editor is open", "document.querySelector('[data-draft] textarea') !== null").await;
-    let edited = window.eval("location.hash").await;
-    let edited = edited.as_str().and_then(|hash| hash.rsplit('/').next()).expect("an action").to_owned();
     let before = window.eval("document.querySelector('[data-live-hash]').dataset.liveHash").await;
     tab_to(&window, "[data-draft] textarea").await;
     window.press(&["ctrl+End"]).await;
@@ -80,7 +88,7 @@ async fn r42_first_run_read_edit_approve_and_undo_by_keyboard_in_the_sandbox() {
     window.until("what is shown can be approved", ARMED).await;
     looks_right(&window, "03-edit").await;
     window.press(&["ctrl+Enter"]).await;
-    let done = until_state(&cli, &edited, "accepted").await;
+    let done = until_state(&cli, &id, "accepted").await;
     assert_eq!(done["payload_version"], 2);
     assert!(done["payload"]["text"].as_str().is_some_and(|text| text.ends_with("Ring twice.")), "{done:#}");
     assert_eq!(done["attempts"].as_array().map(Vec::len), Some(1));

@@ -4,7 +4,7 @@ use crate::stage::*;
 use sqlx::Row;
 
 /// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
-const HOT: [(&str, &str); 32] = [
+const HOT: [(&str, &str); 33] = [
     ("page", "PAGE_BY_STATE"),
     ("page", "PAGE_BY_STATE_OLDEST"),
     ("page", "PAGE"),
@@ -21,6 +21,7 @@ const HOT: [(&str, &str); 32] = [
     ("followup", "FILINGS_DUE"),
     ("journal", "AFTER"),
     ("journal", "OF_ACTION"),
+    ("journal", "LAST_OF_ACTION"),
     ("proof", "CHAIN_OF_ACTION"),
     ("proof", "APPROVALS"),
     ("proof", "ATTEMPTS"),

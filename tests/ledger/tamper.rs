@@ -3,7 +3,8 @@
 
 use crate::stage::*;
 use countersign_domain::{ActionId, State};
-use countersign_ledger::{Claimed, RefusedClaim};
+use countersign_ledger::{Claimed, LedgerError, RefusedClaim};
+use serde_json::json;
 
 /// Takes the triggers away, as somebody with the file in hand can.
 async fn disarm(s: &Stage) {
@@ -166,7 +167,7 @@ async fn r30_inv2_a_changed_byte_anywhere_makes_claim_refuse_and_verify_name_it(
                 }
             }
             // The row itself is refused at reading.
-            Err(countersign_ledger::LedgerError::Corrupt { what, .. }) => {
+            Err(LedgerError::Corrupt { what, .. }) => {
                 assert!(byte.named.contains(&what), "{}: claim calls it {what}", byte.what);
             }
             other => panic!("{}: claim said {other:?}", byte.what),
@@ -174,6 +175,74 @@ async fn r30_inv2_a_changed_byte_anywhere_makes_claim_refuse_and_verify_name_it(
         assert_eq!(s.number("SELECT count(*) FROM attempts").await, 0, "{}", byte.what);
         let broken = s.broken().await;
         assert!(broken.iter().any(|b| byte.named.contains(&b.what.as_str())), "{}: verify found {broken:?}", byte.what);
+    }
+}
+
+/// Every write that goes with an ordinary day; each would put a new digest over an altered row.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r30_inv5_no_write_builds_upon_an_altered_row() {
+    for write in ["sign", "approve", "edit", "redraft", "reject", "clear", "revise", "undo", "send now", "remove"] {
+        let s = Stage::sqlite().await;
+        let id = s.receive(&bundle("evt-1", "req-1")).await.actions[1].action.expect("a note that waits for the reply");
+        let (approval, wire) = s.sign(id, &noor(), &device_of(&noor())).await;
+        if matches!(write, "undo" | "send now" | "remove") {
+            s.ledger.approve(id, &approval, &wire, 1, s.now(), true, s.now()).await.expect("approved");
+        }
+        disarm(&s).await;
+        let altered = format!("UPDATE actions SET after_action = NULL WHERE n = {}", id.0);
+        assert_eq!(s.raw(&altered).await, 1);
+        let note = json!({ "record": { "type": "contact", "match": { "email": "robin@customer.example" } }, "text": "New" });
+        let payload = countersign_domain::Payload::parse("crm.note", note.clone(), &[]).expect("a payload");
+        let done = match write {
+            "sign" => s.ledger.signable(id, &s.secret).await.map(|_| ()),
+            "approve" => s.ledger.approve(id, &approval, &wire, 1, s.now(), true, s.now()).await.map(|_| ()),
+            "edit" => s.ledger.edit(id, 1, &payload, &noor(), s.now()).await.map(|_| ()),
+            "redraft" => {
+                let mut newer = bundle("evt-2", "req-1");
+                newer["actions"][1]["payload"] = note;
+                s.ledger.receive(&parse(&newer), &s.source, &s.secret, &noor(), s.now()).await.map(|_| ())
+            }
+            "reject" => s.ledger.reject(id, "no", &noor(), s.now()).await.map(|_| ()),
+            "clear" => s.ledger.clear_finding(id, 1, "x", "y", &noor(), s.now()).await,
+            "revise" => s.ledger.revise(id, None, &s.secret, &noor(), s.now()).await.map(|_| ()),
+            "undo" => s.ledger.undo(id, &noor(), s.now()).await.map(|_| ()),
+            "send now" => s.ledger.send_now(id, &noor(), s.now()).await.map(|_| ()),
+            // A damaged row keeps nobody from taking the destination away, but is left as it is.
+            "remove" => {
+                s.ledger.remove_destination("crm", &noor(), s.now()).await.expect("removed");
+                Err(LedgerError::Corrupt { what: "state", id: id.to_string(), why: String::new() })
+            }
+            other => panic!("{other}"),
+        };
+        match done {
+            Err(LedgerError::Corrupt { what, id: named, .. }) => {
+                assert_eq!((what, named), ("state", id.to_string()), "{write}");
+            }
+            other => panic!("{write} said {other:?}"),
+        }
+        let broken = s.broken().await;
+        assert!(broken.iter().any(|b| b.what == "state" && b.id == id.to_string()), "after {write}: {broken:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r30_inv5_an_attempt_under_way_does_not_cross_or_close_over_an_altered_row() {
+    for crossed in [false, true] {
+        let s = Stage::sqlite().await;
+        let id = s.approved("req-1").await;
+        let claim = s.claim(id).await;
+        if crossed {
+            s.cross(&claim).await;
+        }
+        disarm(&s).await;
+        s.raw(&format!("UPDATE actions SET allowed = 9 WHERE n = {}", id.0)).await;
+        let done = match crossed {
+            false => s.ledger.record_crossing(&claim, &json!(null), s.now()).await,
+            true => s.ledger.close_attempt(&claim, &not_sent(true), &json!({}), s.now(), s.now()).await,
+        };
+        assert!(matches!(done, Err(LedgerError::Corrupt { what: "state", .. })), "{done:?}");
+        assert_eq!(s.state(id).await, State::InProgress);
+        assert!(s.broken().await.iter().any(|b| b.what == "state"));
     }
 }
 

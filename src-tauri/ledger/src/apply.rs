@@ -2,7 +2,7 @@
 
 use crate::journal;
 use crate::rows::{Action, to_json, waits_name};
-use crate::tx::{Write, failed, is_unique, statements};
+use crate::tx::{Conn, Write, failed, is_unique, statements};
 use crate::types::Waits;
 use crate::{Conflict, LedgerError};
 use countersign_domain::{Fact, State, Timestamp, advance};
@@ -227,6 +227,22 @@ fn with_row(mut details: Value, action: &Action) -> Value {
     details
 }
 
+/// A row that differs from what the journal wrote down last is not built upon: the next digest would make the alteration
+/// look like ours.
+pub(crate) async fn unaltered(conn: &mut Conn, action: &Action) -> Result<(), LedgerError> {
+    let last = journal::last_of_action(conn, action.n).await?;
+    let broken = |why: &str| LedgerError::corrupt("state", action.id(), why);
+    let last = last.ok_or_else(|| broken("the journal knows nothing of it"))?;
+    if !last.holds() {
+        return Err(LedgerError::corrupt("journal", last.row.entry.seq, "its hash does not fit its content"));
+    }
+    match last.row.entry.fact["details"]["row"].as_str() {
+        Some(digest) if digest == action.digest() => Ok(()),
+        _ => Err(broken("a column differs from what the journal wrote down")),
+    }
+}
+
+/// `before` is the row as it was read in this transaction.
 async fn store(
     w: &mut Write,
     before: &Action,
@@ -236,6 +252,7 @@ async fn store(
     by: &str,
     now: Timestamp,
 ) -> Result<Action, LedgerError> {
+    unaltered(w.conn(), before).await?;
     next.changed_at = now;
     next.row_version = before.row_version + 1;
     let identity = |a: &Action| {

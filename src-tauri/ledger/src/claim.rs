@@ -25,8 +25,9 @@ statements! {
         SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \
         CAST($4 AS BIGINT) FROM attempts WHERE action = $1 RETURNING n, number";
     NOTED = "SELECT noted FROM attempts WHERE action = $1 AND noted IS NOT NULL ORDER BY n";
-    CROSS = "UPDATE attempts SET crossed_at = $3, noted = $4 WHERE n = $1 AND worker = $2 AND closed_at IS NULL \
-        AND crossed_at IS NULL";
+    // What was noted before stays where the crossing brings nothing.
+    CROSS = "UPDATE attempts SET crossed_at = $3, noted = COALESCE($4, noted) WHERE n = $1 AND worker = $2 \
+        AND closed_at IS NULL AND crossed_at IS NULL RETURNING noted";
     NOTE = "UPDATE attempts SET noted = $3 WHERE n = $1 AND worker = $2 AND closed_at IS NULL AND crossed_at IS NULL";
     OPEN_ATTEMPTS = "SELECT n, action, worker, claimed_at, crossed_at, in_doubt FROM attempts WHERE closed_at IS NULL \
         ORDER BY action";
@@ -121,18 +122,16 @@ impl Ledger {
         if !sending(w.conn(), &current.environment).await? {
             return Err(Conflict::SendingOff.into());
         }
-        let hit = sqlx::query(CROSS)
+        let crossed = sqlx::query(CROSS)
             .bind(claim.attempt.0)
             .bind(claim.worker.0.clone())
             .bind(now.millis())
             .bind((!noted.is_null()).then(|| to_json(noted)))
-            .execute(w.conn())
+            .fetch_optional(w.conn())
             .await
-            .map_err(|e| failed(doing, e))?;
-        if hit.rows_affected() != 1 {
-            return Err(Conflict::ClaimLost.into());
-        }
-        let details = json!({ "attempt": claim.attempt.0, "noted": noted });
+            .map_err(|e| failed(doing, e))?
+            .ok_or(Conflict::ClaimLost)?;
+        let details = json!({ "attempt": claim.attempt.0, "noted": read_json::<Value>(&crossed, "noted")? });
         let next = apply::apply(&mut w, &current, &Fact::Crossed, |_| {}, details, "worker", now).await?;
         w.commit(doing).await?;
         Ok(next.standing)

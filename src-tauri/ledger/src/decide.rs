@@ -61,10 +61,13 @@ impl Ledger {
         Ok(version)
     }
 
-    /// Everything an approval must cover, but for the wire that a provider still has to render.
+    /// Everything an approval must cover, but for the wire that a provider still has to render. The action's journal is
+    /// proven first.
     pub async fn signable(&self, action: ActionId, secret: &LedgerSecret) -> Result<Signing, LedgerError> {
         let mut tx = self.pools().read("reading what is to be signed").await?;
         let current = Action::get(&mut tx, action).await?;
+        // Nobody signs what was altered, an order or an attempt count included, which the signature does not cover.
+        proof::journal_of(&mut tx, &current).await?;
         let sealed = content::sealed(&mut tx, &current).await?;
         let destination = directory::destination(&mut tx, &current.destination)
             .await?
@@ -106,16 +109,17 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "storing an approval";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let mut current = Action::get(w.conn(), action).await?;
+        let current = Action::get(w.conn(), action).await?;
         // What is not possible at all is said before what does not fit.
         countersign_domain::advance(&current.standing, &Fact::Approved { complete: true, frees_key })?;
         fits(&mut w, &current, approval, wire).await?;
         let mut earlier = signers(w.conn(), &current).await?;
         let first_of_two_counts = current.standing.signed > 0 && current.expires_at.is_none_or(|at| at > now);
+        let mut ended = current.ended_sequence;
         if !first_of_two_counts {
             // An approval of an earlier round, or one that grew too old, does not add up with this one.
             earlier.clear();
-            current.ended_sequence = current.newest_sequence;
+            ended = current.newest_sequence;
         }
         if earlier.contains(&approval.by) {
             return Err(Conflict::SameApprover { by: approval.by.0.clone() }.into());
@@ -128,7 +132,7 @@ impl Ledger {
             "payload_version": approval.payload_version, "payload_hash": approval.payload_hash,
             "wire_hash": approval.wire_hash,
         });
-        let (ended, before) = (current.ended_sequence, current.expires_at.filter(|_| first_of_two_counts));
+        let before = current.expires_at.filter(|_| first_of_two_counts);
         let change = |a: &mut Action| {
             a.newest_sequence = approval.sequence;
             a.ended_sequence = ended;
@@ -147,7 +151,7 @@ impl Ledger {
 
     /// Takes an approval back while nobody has claimed the action.
     pub async fn undo(&self, action: ActionId, by: &PersonId, now: Timestamp) -> Result<Standing, LedgerError> {
-        self.simple(action, Fact::Undone, Some("undone").map(str::to_owned), by, now).await
+        self.simple(action, Fact::Undone, Some("undone".to_owned()), by, now).await
     }
 
     pub async fn reject(

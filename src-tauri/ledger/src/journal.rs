@@ -17,6 +17,8 @@ statements! {
     AFTER = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE seq > $1 \
         ORDER BY seq LIMIT $2";
     OF_ACTION = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE action = $1 ORDER BY seq";
+    LAST_OF_ACTION = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE action = $1 \
+        ORDER BY seq DESC LIMIT 1";
     HASH_AT = "SELECT hash FROM journal WHERE seq = $1";
 }
 
@@ -104,6 +106,16 @@ pub(crate) async fn of_action(conn: &mut Conn, action: i64) -> Result<Vec<Stored
         .await
         .map_err(|e| failed("reading an action's journal", e))?;
     rows.iter().map(Stored::read).collect()
+}
+
+/// The newest row about an action.
+pub(crate) async fn last_of_action(conn: &mut Conn, action: i64) -> Result<Option<Stored>, LedgerError> {
+    let row = sqlx::query(LAST_OF_ACTION)
+        .bind(action)
+        .fetch_optional(conn)
+        .await
+        .map_err(|e| failed("reading an action's journal", e))?;
+    row.as_ref().map(Stored::read).transpose()
 }
 
 pub(crate) async fn after(conn: &mut Conn, seq: i64, limit: u32) -> Result<Vec<Stored>, LedgerError> {

@@ -91,8 +91,8 @@ fn update_and_install(packages: &[&str]) -> Result<(), String> {
         apt.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=600", "-qq"]);
         apt
     };
-    sh::run("package lists", apt().arg("update"))?;
-    sh::run("packages", apt().args(["install", "-y", "--no-install-recommends"]).args(packages))
+    sh::run_quiet("package lists", apt().arg("update"))?;
+    sh::run_quiet("packages", apt().args(["install", "-y", "--no-install-recommends"]).args(packages))
 }
 
 fn present(package: &str) -> bool {

@@ -45,6 +45,14 @@ pub fn run(what: &str, command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{what} failed ({status}): {}", line(command))) }
 }
 
+/// The same for a command that says too much: its output goes to a file in the target folder, and is shown if it fails.
+pub fn run_quiet(what: &str, command: &mut Command) -> Result<(), String> {
+    let log = TARGET.join("quiet.log");
+    let file = std::fs::File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    command.stderr(file.try_clone().map_err(|e| format!("{}: {e}", log.display()))?).stdout(file);
+    run(what, command).map_err(|why| format!("{why}\n{}", std::fs::read_to_string(&log).unwrap_or_default()))
+}
+
 /// What a command prints, when it succeeds.
 pub fn output(command: &mut Command) -> Option<String> {
     let out = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

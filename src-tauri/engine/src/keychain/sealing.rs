@@ -68,31 +68,18 @@ pub(super) fn unwrap(wrapped: &[u8], passphrase: &Passphrase) -> Result<Zeroizin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
-    /// Time this thread spent working: the machine may be busy with other things.
-    #[cfg(target_os = "linux")]
-    fn on_processor() -> Duration {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-        Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn on_processor() -> Duration {
-        use std::sync::OnceLock;
-        static START: OnceLock<std::time::Instant> = OnceLock::new();
-        START.get_or_init(std::time::Instant::now).elapsed()
-    }
-
+    /// How long that takes is measured by `cargo xtask bench lifecycle`; here only that nobody raises it unseen.
     #[test]
-    fn r39_unlocking_takes_at_most_a_third_of_a_second() {
+    fn r39_unlocking_costs_the_work_that_was_chosen_and_the_wrong_passphrase_is_locked() {
         let word = Passphrase::new("correct horse\n").unwrap();
         let sealed = wrap(b"bare", &word).unwrap();
         assert!(!sealed.windows(4).any(|w| w == b"bare"));
-        let before = on_processor();
+        // The age format names the work in the open: `-> scrypt SALT LOG2_N`.
+        let header = String::from_utf8_lossy(&sealed);
+        let stanza = header.lines().find(|line| line.starts_with("-> scrypt ")).unwrap();
+        assert_eq!(stanza.rsplit(' ').next(), Some("14"));
         assert_eq!(*unwrap(&sealed, &word).unwrap(), b"bare");
-        let took = on_processor() - before;
-        assert!(took < Duration::from_millis(300), "{took:?}");
         let wrong = Passphrase::new("correct horsf").unwrap();
         assert_eq!(unwrap(&sealed, &wrong).unwrap_err().code, crate::failure::Code::Locked);
     }

@@ -1,7 +1,7 @@
 //! `kill -9` at every step of an attempt, of the real program; and four of them at once. The mailbox lives in the test, so
 //! what it took is counted outside the program that died.
 
-use crate::office::{MAILBOX, ROBIN, SUPPORT, Setup, destination_file, proposal};
+use crate::office::{MAILBOX, ROBIN, SUPPORT, Setup, customers_message, destination_file, proposal};
 use countersign_sandbox::{Config, Protocol, Sandbox};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -35,6 +35,7 @@ impl Desk {
         cli.run_secret(&add, "--secret-fd", PASSWORD).expect(0);
         let add = ["source", "add", "inbox-agent", "--environment", "sandbox", "--effects", "email.reply"];
         cli.ok(&[&add[..], &["--destinations", MAILBOX, "--now", AT_WORK]].concat());
+        sandbox.deliver(SUPPORT, customers_message("r1", &[ROBIN]).as_bytes());
         let document = proposal("r1", &[ROBIN]).to_string();
         let propose = ["propose", "-", "--source", "inbox-agent", "--now", AT_WORK];
         let answer = cli.run_input(&propose, document.as_bytes()).expect(0).json();

@@ -108,6 +108,7 @@ impl Office {
     }
 
     pub async fn propose_to(&self, request: &str, to: &[&str]) -> ActionId {
+        self.sandbox.deliver(SUPPORT, customers_message(request, to).as_bytes());
         let source = self.intake.by_name(SOURCE).await.expect("the source is known");
         let document = proposal(request, to);
         let answer = self.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
@@ -188,6 +189,16 @@ pub fn destination_file(sandbox: &Sandbox, setup: Setup) -> String {
         sandbox.smtp_addr(),
         setup.told,
         setup.answer_timeout,
+    )
+}
+
+/// What the proposal answers. It lies in the mailbox, as an approval makes sure.
+pub fn customers_message(request: &str, people: &[&str]) -> String {
+    let others: String = people[1..].iter().map(|email| format!(", <{email}>")).collect();
+    format!(
+        "Date: Mon, 02 Nov 2026 09:00:00 +0000\r\nFrom: Robin Vale <{}>\r\nTo: <{SUPPORT}>{others}\r\n\
+         Subject: Delivery slot\r\nMessage-ID: <{request}@customer.example>\r\n\r\nCan I move my slot?\r\n",
+        people[0]
     )
 }
 

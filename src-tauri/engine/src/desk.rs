@@ -244,7 +244,7 @@ impl Desk {
             now: self.now(),
         };
         let sending = self.core.settings.sending(&row.environment).await?;
-        let checked = self.checked(record.id()).await?.map_or_else(|| "not_checked".to_owned(), |c| c.result);
+        let checked = self.checked(detail).await?.map_or_else(|| "not_checked".to_owned(), |c| c.result);
         let beside = Beside { scene, findings, contract: in_words, checked, sending };
         Ok(document::action_doc(detail, &self.core.owner.0, beside))
     }

@@ -1,7 +1,6 @@
 //! Decisions. Each is one transaction of the ledger; none speaks to a destination.
 
 use super::Desk;
-use crate::anchor::MAY_HAVE_BEEN_SENT;
 use crate::failure::Failure;
 use crate::view::{ActionDoc, FindingDoc};
 use countersign_domain::approval::SignedVerdict;
@@ -79,9 +78,11 @@ impl Desk {
         let frees_key = connector.contract(&row.effect).is_some_and(|c| c.refusal_frees_key);
         advance(&signing.standing, &Fact::Approved { complete: true, frees_key })
             .map_err(|e| Failure::from(e).on(id))?;
-        self.held_back(&detail, &signing, looked).await?;
-
+        // Somebody is there, before anything is written in their name.
         let signer = self.signer(&row.environment).await.map_err(|e| e.on(id))?;
+        self.check_parent_in_time(id).await?;
+        let looked_at = self.held_back(&detail, &signing, looked).await?;
+
         let now = self.now();
         let wire = match &signing.stored_wire {
             Some(wire) => wire.clone(),
@@ -104,6 +105,7 @@ impl Desk {
             now.plus(self.core.settings.expiry().await?),
         )
         .map_err(|e| Failure::from(e).on(id))?;
+        self.clear(id, signing.sealed.version(), &looked_at).await?;
         let needed = self.core.settings.approvers_needed(&row.environment).await?;
         let not_before = now.plus(Duration::from_secs(u64::from(destination.undo_seconds)));
         self.ledger()
@@ -123,14 +125,18 @@ impl Desk {
                 .any(|a| a.counts && a.approval.payload_hash == shown && a.approval.by == self.core.owner)
     }
 
-    /// Refuses while a check that holds is open; clears those the person has just looked at.
-    async fn held_back(&self, detail: &Detail, signing: &Signing, looked: &[(String, String)]) -> Result<(), Failure> {
+    /// Refuses while a check that holds is open. Returns the open ones the person has just looked at.
+    async fn held_back(
+        &self,
+        detail: &Detail,
+        signing: &Signing,
+        looked: &[(String, String)],
+    ) -> Result<Vec<FindingDoc>, Failure> {
         let id = detail.record.id();
-        let version = signing.sealed.version();
-        let found = self.findings_of(detail, signing.sealed.payload(), version).await?;
-        let open: Vec<&FindingDoc> = found.iter().filter(|f| f.holds && f.cleared.is_none()).collect();
+        let mut found = self.findings_of(detail, signing.sealed.payload(), signing.sealed.version()).await?;
+        found.retain(|f| f.cleared.is_none());
         let is = |f: &FindingDoc| looked.iter().any(|(code, field)| *code == f.code && *field == f.field);
-        let left: Vec<&&FindingDoc> = open.iter().filter(|f| !is(f)).collect();
+        let left: Vec<&FindingDoc> = found.iter().filter(|f| f.holds && !is(f)).collect();
         if let Some(first) = left.first() {
             let all = left.iter().map(|f| format!("{}:{}", f.code, f.field)).collect::<Vec<_>>().join(", ");
             let checks = if left.len() == 1 { "1 check is".to_owned() } else { format!("{} checks are", left.len()) };
@@ -140,7 +146,12 @@ impl Desk {
             .at(format!("{}:{}", first.code, first.field))
             .on(id));
         }
-        for finding in found.iter().filter(|f| f.cleared.is_none() && is(f)) {
+        found.retain(is);
+        Ok(found)
+    }
+
+    async fn clear(&self, id: ActionId, version: u32, findings: &[FindingDoc]) -> Result<(), Failure> {
+        for finding in findings {
             self.ledger()
                 .clear_finding(id, version, &finding.code, &finding.field, &self.core.owner, self.now())
                 .await
@@ -149,20 +160,15 @@ impl Desk {
         Ok(())
     }
 
-    /// The person has looked at a check of the current version.
+    /// The person has looked at a check of the current version. Every one of them is a person's word and, in live, needs
+    /// that the person is there: whoever can only write to this home clears nothing.
     pub async fn clear_finding(&self, id: ActionId, code: &str, field: &str) -> Result<ActionDoc, Failure> {
         let doc = self.action(id).await?;
-        if code == MAY_HAVE_BEEN_SENT {
-            // A word that something was not sent is a decision like any other.
-            self.signer(&doc.environment).await.map_err(|e| e.on(id))?;
-        }
-        if !doc.findings.iter().any(|f| f.code == code && f.field == field) {
+        self.signer(&doc.environment).await.map_err(|e| e.on(id))?;
+        let Some(finding) = doc.findings.iter().find(|f| f.code == code && f.field == field) else {
             return Err(Failure::not_found(format!("there is no check {code}:{field}")).at("field").on(id));
-        }
-        self.ledger()
-            .clear_finding(id, doc.payload_version, code, field, &self.core.owner, self.now())
-            .await
-            .map_err(|e| Failure::from(e).on(id))?;
+        };
+        self.clear(id, doc.payload_version, std::slice::from_ref(finding)).await?;
         self.action(id).await
     }
 

@@ -9,11 +9,15 @@ use countersign_connectors::Parent;
 use countersign_domain::canonical::sha256;
 use countersign_domain::email::EmailView;
 use countersign_domain::risk::{self, Finding, Weight};
-use countersign_domain::{ActionId, Conversation, Payload, State};
+use countersign_domain::{ActionId, Conversation, Payload, Standing, State};
 use countersign_ledger::{Cleared, Detail, Related};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+/// How long an approval waits for the mailbox to show the customer's message. One that takes longer is one that cannot be
+/// asked: the message stays the source's word, and is shown as such.
+const PARENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// After so long another accepted message to the same person, in another thread, is no repeat any more.
 const REPEAT_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -24,6 +28,9 @@ const REPEAT_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 pub(super) struct Checked {
     /// `matches`, `differs` or `missing`.
     pub(super) result: String,
+    /// Hash of the conversation that was compared. A source may replace it with the next draft.
+    #[serde(default)]
+    conversation: String,
     /// `from`, `subject`, `text`.
     #[serde(default)]
     pub(super) fields: Vec<String>,
@@ -34,20 +41,19 @@ pub(super) struct Checked {
 
 impl Checked {
     /// None where nothing could be asked: that holds nothing back.
-    pub(super) fn of(parent: &Parent) -> Option<Checked> {
-        let digests = |people: &[String]| people.iter().map(|p| digest(p)).collect();
-        match parent {
-            Parent::Matches { people } => {
-                Some(Checked { result: "matches".into(), people: digests(people), ..Checked::default() })
-            }
-            Parent::Differs { fields, people } => Some(Checked {
-                result: "differs".into(),
-                fields: fields.iter().map(|f| (*f).to_owned()).collect(),
-                people: digests(people),
-            }),
-            Parent::Missing => Some(Checked { result: "missing".into(), ..Checked::default() }),
-            Parent::CannotAsk { .. } | Parent::NothingToAsk => None,
-        }
+    fn of(parent: &Parent, told: &Conversation) -> Option<Checked> {
+        let (result, fields, people): (_, &[_], &[String]) = match parent {
+            Parent::Matches { people } => ("matches", &[], people),
+            Parent::Differs { fields, people } => ("differs", fields, people),
+            Parent::Missing => ("missing", &[], &[]),
+            Parent::CannotAsk { .. } | Parent::NothingToAsk => return None,
+        };
+        Some(Checked {
+            result: result.to_owned(),
+            conversation: told.hash().to_string(),
+            fields: fields.iter().map(|f| (*f).to_owned()).collect(),
+            people: people.iter().map(|p| digest(p)).collect(),
+        })
     }
 
     fn findings(&self, email: &EmailView, own_domains: &[String]) -> Vec<Finding> {
@@ -59,12 +65,17 @@ impl Checked {
             text,
         };
         match self.result.as_str() {
-            "missing" => vec![stop(
-                "parent_missing",
-                "in_reply_to",
-                "The mailbox has no such message. What the source shows as the customer’s words can’t be checked."
-                    .into(),
-            )],
+            // A message of its own may well go out from another mailbox than the one the customer wrote to.
+            "missing" => vec![Finding {
+                holds: email.in_reply_to.is_some(),
+                weight: if email.in_reply_to.is_some() { Weight::Stop } else { Weight::Look },
+                ..stop(
+                    "parent_missing",
+                    "in_reply_to",
+                    "The mailbox has no such message. What the source shows as the customer’s words can’t be checked."
+                        .into(),
+                )
+            }],
             result => {
                 let mut all = Vec::new();
                 if result == "differs" {
@@ -168,6 +179,21 @@ pub(super) fn doc(finding: Finding, version: u32, cleared: &[Cleared]) -> Findin
     }
 }
 
+/// Whether a person can still approve it: what else went to the same thread or person matters as long as that is so.
+fn may_be_approved(standing: &Standing) -> bool {
+    match standing.state {
+        State::Prepared | State::NeedsReview => true,
+        State::Refused | State::GaveUp => !standing.revised,
+        State::Approved
+        | State::InProgress
+        | State::Accepted
+        | State::Unknown
+        | State::Rejected
+        | State::Superseded
+        | State::ClosedUnknown => false,
+    }
+}
+
 fn parent_key(action: ActionId) -> String {
     format!("parent/{action}")
 }
@@ -184,22 +210,10 @@ impl Desk {
         let row = &detail.record.row;
         let known = self.known(detail).await?;
         let mut all = risk::findings(&email, detail.conversation.as_ref(), &known);
-        if let Some(checked) = self.checked(detail.record.id()).await? {
+        if let Some(checked) = self.checked(detail).await? {
             all.extend(checked.findings(&email, &known.own_domains));
         }
-        let settled = match row.standing.state {
-            State::Prepared | State::NeedsReview => false,
-            State::Approved
-            | State::InProgress
-            | State::Accepted
-            | State::Unknown
-            | State::Refused
-            | State::GaveUp
-            | State::Rejected
-            | State::Superseded
-            | State::ClosedUnknown => true,
-        };
-        if !settled {
+        if may_be_approved(&row.standing) {
             let related = self.unrelated_by_revision(detail).await?;
             all.extend(related_findings(&related, self.now()));
             if let Some(adopted) = self.core.may_have_been_sent(detail.record.id()).await? {
@@ -242,34 +256,44 @@ impl Desk {
         Ok(known)
     }
 
-    pub(super) async fn checked(&self, action: ActionId) -> Result<Option<Checked>, Failure> {
-        let stored = self.ledger().setting(&parent_key(action)).await?;
-        Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
+    /// What the mailbox said about the conversation this action has now; None where that was not asked yet.
+    pub(super) async fn checked(&self, detail: &Detail) -> Result<Option<Checked>, Failure> {
+        let Some(told) = &detail.conversation else { return Ok(None) };
+        let stored = self.ledger().setting(&parent_key(detail.record.id())).await?;
+        let checked: Option<Checked> = stored.and_then(|text| serde_json::from_str(&text).ok());
+        Ok(checked.filter(|c| c.conversation == told.hash().to_string()))
     }
 
-    /// Fetches the customer's message from the destination's mailbox, once, and keeps what it showed. Says whether the
-    /// findings may have changed.
+    /// Fetches the customer's message from the destination's mailbox, until it was found as told, and keeps what the
+    /// mailbox showed. Says whether the findings may have changed.
     ///
     /// # Errors
     /// The ledger's only: a mailbox that cannot be asked leaves the message unchecked.
     pub async fn check_parent(&self, id: ActionId) -> Result<bool, Failure> {
         let detail = self.ledger().detail(id).await?;
-        let undecided = matches!(detail.record.state(), State::Prepared | State::NeedsReview);
-        let told = detail.conversation.as_ref().filter(|c| undecided && c.message_id.is_some());
+        let open = may_be_approved(&detail.record.row.standing);
+        let told = detail.conversation.as_ref().filter(|c| open && c.message_id.is_some());
         let Some(conversation) = told else { return Ok(false) };
-        if self.checked(id).await?.is_some_and(|c| c.result == "matches") {
+        let before = self.checked(&detail).await?;
+        if before.as_ref().is_some_and(|c| c.result == "matches") {
             return Ok(false);
         }
         let Some(parent) = self.ask_parent(&detail.record.row.destination, conversation).await else {
             return Ok(false);
         };
-        let Some(checked) = Checked::of(&parent) else { return Ok(false) };
-        if self.checked(id).await?.as_ref() == Some(&checked) {
-            return Ok(false);
-        }
+        let checked = Checked::of(&parent, conversation).filter(|new| before.as_ref() != Some(new));
+        let Some(checked) = checked else { return Ok(false) };
         let text = serde_json::to_string(&checked).map_err(|e| Failure::internal(e.to_string()))?;
         self.ledger().set_setting(&parent_key(id), &text, "worker", self.now()).await?;
         Ok(true)
+    }
+
+    /// The same before an approval, wherever it is given: a window that was opened has mostly asked already.
+    pub(super) async fn check_parent_in_time(&self, id: ActionId) -> Result<(), Failure> {
+        match tokio::time::timeout(PARENT_WITHIN, self.check_parent(id)).await {
+            Ok(asked) => asked.map(drop),
+            Err(_) => Ok(()),
+        }
     }
 
     async fn ask_parent(&self, destination: &str, conversation: &Conversation) -> Option<Parent> {

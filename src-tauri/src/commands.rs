@@ -5,7 +5,7 @@ use countersign_engine::view::{
     ActionDoc, ActionPage, DestinationRow, ErrorDoc, FeedEvent, FindingDoc, MailboxForm, NotTakenRow, Overview,
     ProbeStep, SearchFilters,
 };
-use countersign_engine::{Desk, Failure};
+use countersign_engine::{Code, Desk, Failure};
 use serde::Serialize;
 use serde_json::Value;
 use tauri::{AppHandle, Emitter, State};
@@ -106,15 +106,17 @@ fn check_parent(app: &AppHandle, desk: &Desk, id: ActionId) {
     let (app, desk) = (app.clone(), desk.clone());
     tauri::async_runtime::spawn(async move {
         match desk.check_parent(id).await {
-            Ok(true) => {
-                let seq = desk.core().ledger.head().await.map_or(0, |head| head.seq);
-                let news = FeedEvent { seq, actions: vec![id.to_string()], announcement: None };
-                let _ = app.emit_to(MAIN, "feed", &news);
-            }
+            Ok(true) => read_again(&app, &desk, id).await,
             Ok(false) => {}
             Err(failure) => tracing::warn!(action = %id, "the customer's message was not compared: {failure}"),
         }
     });
+}
+
+async fn read_again(app: &AppHandle, desk: &Desk, id: ActionId) {
+    let seq = desk.core().ledger.head().await.map_or(0, |head| head.seq);
+    let news = FeedEvent { seq, actions: vec![id.to_string()], announcement: None };
+    let _ = app.emit_to(MAIN, "feed", &news);
 }
 
 #[tauri::command]
@@ -179,11 +181,21 @@ pub(crate) async fn edit(shell: State<'_, Shell>, id: String, replaces: u32, pay
 }
 
 #[tauri::command]
-pub(crate) async fn approve(shell: State<'_, Shell>, id: String, payload_hash: String) -> Answer<ActionDoc> {
+pub(crate) async fn approve(
+    app: AppHandle,
+    shell: State<'_, Shell>,
+    id: String,
+    payload_hash: String,
+) -> Answer<ActionDoc> {
     told(
         async {
             let (desk, id) = on(&shell, &id).await?;
-            desk.approve(id, &payload_hash, &[]).await
+            let approved = desk.approve(id, &payload_hash, &[]).await;
+            if approved.as_ref().is_err_and(|failure| failure.code == Code::NotPermitted) {
+                // What holds it may be known only since the mailbox was asked just now.
+                read_again(&app, &desk, id).await;
+            }
+            approved
         }
         .await,
     )

@@ -4,12 +4,14 @@ use crate::stage::*;
 use sqlx::Row;
 
 /// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
-const HOT: [(&str, &str); 33] = [
+const HOT: [(&str, &str); 35] = [
     ("page", "PAGE_BY_STATE"),
     ("page", "PAGE_BY_STATE_OLDEST"),
     ("page", "PAGE"),
     ("page", "PAGE_OLDEST"),
+    ("page", "UNREVISED_BY_STATE"),
     ("page", "COUNT"),
+    ("page", "COUNT_TO_REVIEW"),
     ("claim", "DUE"),
     ("claim", "OPEN_ATTEMPTS"),
     ("claim", "NOTED"),

@@ -11,6 +11,8 @@ statements! {
         ORDER BY n DESC LIMIT $4");
     PAGE_BY_STATE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND state = $2 \
         AND n > $3 ORDER BY n LIMIT $4");
+    UNREVISED_BY_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND state = $2 \
+        AND revised = 0 AND n < $3 ORDER BY n DESC LIMIT $4");
     PAGE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n < $2 ORDER BY n DESC LIMIT $3");
     PAGE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n > $2 ORDER BY n \
         LIMIT $3");
@@ -21,6 +23,10 @@ statements! {
     COUNT = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
         CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
         WHERE environment = $1 AND state = $2 LIMIT 10000) AS capped) AS requests";
+    COUNT_TO_REVIEW = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
+        CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
+        WHERE environment = $1 AND state IN ('needs_review', 'refused', 'gave_up') AND revised = 0 \
+        LIMIT 10000) AS capped) AS requests";
     NOT_TAKEN = "SELECT n, source, at, disposition, reason FROM deliveries \
         WHERE disposition IN ('conflict', 'not_permitted') ORDER BY n DESC LIMIT $1";
 }
@@ -37,34 +43,66 @@ impl Ledger {
         let limit = limit.clamp(1, 500);
         let from = after.map_or(if filter.oldest_first { 0 } else { i64::MAX }, |c| c.0);
         let mut rows = Vec::new();
+        let mut more = false;
         if filter.states.is_empty() {
-            rows = some(&mut tx, filter, None, from, limit).await?;
+            (rows, more) = some(&mut tx, filter, None, from, limit).await?;
         } else {
             // One indexed range per environment and state, merged: no sort over everything.
             for environment in environments(&mut tx, filter).await? {
                 let one = PageFilter { environment: Some(environment), ..filter.clone() };
                 for state in &filter.states {
-                    rows.extend(some(&mut tx, &one, Some(*state), from, limit).await?);
+                    let (found, goes_on) = some(&mut tx, &one, Some(*state), from, limit).await?;
+                    rows.extend(found);
+                    more |= goes_on;
                 }
             }
             rows.sort_by_key(|a| if filter.oldest_first { a.n } else { -a.n });
         }
-        Ok(page_of(rows, limit))
+        Ok(page_of(rows, limit, more))
+    }
+
+    /// One page of the lines of these states that no revision follows, newest first.
+    pub async fn page_unrevised(
+        &self,
+        environment: &str,
+        states: &[State],
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<RowRecord>, LedgerError> {
+        let doing = "reading a page";
+        let mut tx = self.pools().read(doing).await?;
+        let limit = limit.clamp(1, 500);
+        let mut rows = Vec::new();
+        let mut more = false;
+        for state in states {
+            let found = sqlx::query(UNREVISED_BY_STATE)
+                .bind(environment.to_owned())
+                .bind(state.name())
+                .bind(after.map_or(i64::MAX, |c| c.0))
+                .bind(i64::from(limit) + 1)
+                .fetch_all(&mut *tx)
+                .await
+                .map_err(|e| failed(doing, e))?;
+            more |= found.len() > limit as usize;
+            rows.extend(Action::read_all(&found)?);
+        }
+        rows.sort_by_key(|a| -a.n);
+        Ok(page_of(rows, limit, more))
     }
 
     /// Requests with at least one action in each view. Counted up to ten thousand.
     pub async fn counts(&self, environment: &str) -> Result<StateCounts, LedgerError> {
         let mut tx = self.pools().read("counting").await?;
         let mut many = [0u32; 5];
-        let states = [State::Prepared, State::Approved, State::InProgress, State::Unknown, State::NeedsReview];
+        let states =
+            [Some(State::Prepared), Some(State::Approved), Some(State::InProgress), Some(State::Unknown), None];
         for (count, state) in many.iter_mut().zip(states) {
-            let row = sqlx::query(COUNT)
-                .bind(environment.to_owned())
-                .bind(state.name())
-                .fetch_one(&mut *tx)
-                .await
-                .map_err(|e| failed("counting", e))?;
-            *count = row.num("many")?;
+            let mut query =
+                sqlx::query(if state.is_some() { COUNT } else { COUNT_TO_REVIEW }).bind(environment.to_owned());
+            if let Some(state) = state {
+                query = query.bind(state.name());
+            }
+            *count = query.fetch_one(&mut *tx).await.map_err(|e| failed("counting", e))?.num("many")?;
         }
         Ok(StateCounts { awaiting: many[0], on_the_way: many[1] + many[2], unknown: many[3], needs_review: many[4] })
     }
@@ -91,9 +129,9 @@ impl Ledger {
     }
 }
 
-/// One row more than asked for tells whether there is a next page.
-pub(crate) fn page_of(mut rows: Vec<Action>, limit: u32) -> Page<RowRecord> {
-    let more = rows.len() > limit as usize;
+/// `more`: the database had more rows than were asked for, also where a damaged one among them was left out.
+pub(crate) fn page_of(mut rows: Vec<Action>, limit: u32, more: bool) -> Page<RowRecord> {
+    let more = more || rows.len() > limit as usize;
     rows.truncate(limit as usize);
     let next = rows.last().filter(|_| more).map(|a| Cursor(a.n));
     Page { rows: rows.into_iter().map(Action::line).collect(), next }
@@ -114,7 +152,7 @@ async fn some(
     state: Option<State>,
     from: i64,
     limit: u32,
-) -> Result<Vec<Action>, LedgerError> {
+) -> Result<(Vec<Action>, bool), LedgerError> {
     let statement = match (&filter.environment, state.is_some(), filter.oldest_first) {
         (Some(_), true, false) => PAGE_BY_STATE,
         (Some(_), true, true) => PAGE_BY_STATE_OLDEST,
@@ -132,5 +170,5 @@ async fn some(
     }
     let rows =
         query.bind(from).bind(i64::from(limit) + 1).fetch_all(conn).await.map_err(|e| failed("reading a page", e))?;
-    rows.iter().map(Action::read).collect()
+    Ok((Action::read_all(&rows)?, rows.len() > limit as usize))
 }

@@ -5,7 +5,7 @@ import type { ActionDoc } from "../bindings/ActionDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
 import { copyText } from "../lib/clipboard";
 import { emailOf } from "../lib/payload";
-import { isHeld } from "../lib/standing";
+import { findingLabel, isHeld } from "../lib/standing";
 import { w } from "../words";
 import { app } from "./app.svelte";
 
@@ -36,6 +36,9 @@ export async function approve(doc: ActionDoc, hash: string): Promise<ActionDoc |
     } else if (error.code === "conflict") {
       const now = await app.engine.action(doc.id).catch(() => null);
       app.barMessage = now && now.payload_version !== doc.payload_version ? w.draftMoved(now.payload_version) : error.message;
+    } else if (error.code === "not_permitted" && error.field?.includes(":")) {
+      // The mailbox showed something just now; the check is on screen with the next reading.
+      app.barMessage = w.firstCheck(findingLabel(error.field.split(":")[0] ?? ""));
     } else app.barMessage = error.message;
     app.say(app.barMessage);
     return null;

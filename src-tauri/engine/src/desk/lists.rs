@@ -12,6 +12,7 @@ use countersign_domain::{State, Timestamp};
 use countersign_ledger::{Cursor, DestinationRecord, Page, PageFilter, RowRecord, SearchFilter};
 use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
+use std::time::Duration;
 
 /// A list of the sidebar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,20 +30,16 @@ impl View {
     }
 
     fn has(self, state: State) -> bool {
-        let home = match state {
-            State::Prepared => View::Awaiting,
-            State::Approved | State::InProgress => View::OnTheWay,
-            State::Unknown => View::Unknown,
-            State::NeedsReview => View::NeedsReview,
-            State::Accepted
-            | State::Refused
-            | State::GaveUp
-            | State::Rejected
-            | State::Superseded
-            | State::ClosedUnknown => View::History,
-        };
-        // History answers "sent, unknown or not sent?" and so holds everything a person has decided.
-        home == self || (self == View::History && !matches!(home, View::Awaiting | View::NeedsReview))
+        match state {
+            State::Prepared => self == View::Awaiting,
+            State::NeedsReview => self == View::NeedsReview,
+            State::Approved | State::InProgress => matches!(self, View::OnTheWay | View::History),
+            State::Unknown | State::ClosedUnknown => matches!(self, View::Unknown | View::History),
+            // Somebody has to decide what becomes of it.
+            State::Refused | State::GaveUp => matches!(self, View::NeedsReview | View::History),
+            // History answers "sent, unknown or not sent?" and so holds everything a person has decided.
+            State::Accepted | State::Rejected | State::Superseded => self == View::History,
+        }
     }
 }
 
@@ -61,6 +58,8 @@ impl FromStr for View {
 }
 
 pub(super) const PAGE: u32 = 200;
+/// How long what was left unknown stays beside what is unknown.
+const LATELY: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rounds of feeding the index before a search: enough for whatever was done without a worker, and bounded.
 const FEED_ROUNDS: usize = 50;
 
@@ -78,9 +77,42 @@ impl Desk {
             Some(state) => return Err(Failure::bad_input("state", format!("{state} is not in this list"))),
             None => view.states(),
         };
-        let filter = PageFilter { environment: Some(self.environment().await?), states, oldest_first: false };
-        let page = self.ledger().page(&filter, cursor(after)?, limit.clamp(1, 500)).await?;
+        let environment = self.environment().await?;
+        let after = cursor(after)?;
+        let page = match view {
+            View::NeedsReview => self.ledger().page_unrevised(&environment, &states, after, limit).await?,
+            View::Unknown => self.unknown_page(environment, &states, after, limit).await?,
+            View::Awaiting | View::OnTheWay | View::History => {
+                let filter = PageFilter { environment: Some(environment), states, ..PageFilter::default() };
+                self.ledger().page(&filter, after, limit.clamp(1, 500)).await?
+            }
+        };
         self.page_doc(page).await
+    }
+
+    /// What is unknown, page by page; on the last one also what was left unknown lately.
+    async fn unknown_page(
+        &self,
+        environment: String,
+        states: &[State],
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<RowRecord>, Failure> {
+        let of = |state| PageFilter {
+            environment: Some(environment.clone()),
+            states: vec![state],
+            ..PageFilter::default()
+        };
+        let mut page = match states.contains(&State::Unknown) {
+            true => self.ledger().page(&of(State::Unknown), after, limit.clamp(1, 500)).await?,
+            false => Page { rows: Vec::new(), next: None },
+        };
+        if page.next.is_none() && states.contains(&State::ClosedUnknown) {
+            let closed = self.ledger().page(&of(State::ClosedUnknown), None, PAGE).await?;
+            let now = self.now();
+            page.rows.extend(closed.rows.into_iter().filter(|row| now.since(row.changed_at) < LATELY));
+        }
+        Ok(page)
     }
 
     /// A page of all lists together.
@@ -323,9 +355,11 @@ mod tests {
     fn r29_every_state_is_in_exactly_the_lists_a_person_looks_in() {
         for state in State::ALL {
             let views = [View::Awaiting, View::OnTheWay, View::Unknown, View::NeedsReview, View::History];
-            let count = views.iter().filter(|v| v.has(state)).count();
-            let open = matches!(state, State::Approved | State::InProgress | State::Unknown);
-            assert_eq!(count, if open { 2 } else { 1 }, "{state}");
+            let work = views.iter().filter(|v| **v != View::History && v.has(state)).count();
+            let ended = matches!(state, State::Accepted | State::Rejected | State::Superseded);
+            assert_eq!(work, if ended { 0 } else { 1 }, "{state}");
+            let undecided = matches!(state, State::Prepared | State::NeedsReview);
+            assert_eq!(View::History.has(state), !undecided, "{state}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use countersign_domain::{Sighting, State, Strength, Timestamp, Verdict, approval};
-use countersign_ledger::Conflict;
+use countersign_ledger::{Claimed, Conflict};
 use serde_json::json;
 
 fn not_seen() -> Sighting {
@@ -13,14 +13,14 @@ on_both!(r24_unknown_stays_unknown_until_there_is_evidence_and_every_look_is_kep
     let id = s.unknown("req-1").await;
     assert_eq!(s.ledger.unknown_due(s.now()).await.expect("a list").len(), 1, "the first look is due at once");
     let next = Timestamp::from_millis(s.now().millis() + 30_000);
-    let standing = s.ledger.record_sighting(id, &not_seen(), false, Some(next), s.now()).await.expect("kept");
+    let standing = s.look(id, &not_seen(), false, Some(next)).await.expect("kept");
     assert_eq!(standing.state, State::Unknown);
     assert!(s.ledger.unknown_due(s.now()).await.expect("a list").is_empty());
     s.pass(30_000);
     let item = &s.ledger.unknown_due(s.now()).await.expect("a list")[0];
     assert_eq!((item.looks, item.noted.clone(), item.attempts_left), (1, vec![json!({ "uidnext": 7 })], true));
     let cannot = Sighting::CannotTell { why: "offline".to_owned() };
-    s.ledger.record_sighting(id, &cannot, true, Some(next), s.now()).await.expect("kept");
+    s.look(id, &cannot, true, Some(next)).await.expect("kept");
     assert_eq!(s.state(id).await, State::Unknown, "not being able to look proves nothing");
     assert_eq!(s.ledger.detail(id).await.expect("detail").sightings.len(), 2);
     s.holds().await;
@@ -30,17 +30,17 @@ on_both!(r25_found_settles_a_weak_sighting_does_not, async |s: Stage| {
     let id = s.unknown("req-1").await;
     let mut weak = receipt("the subject agrees");
     weak.strength = Strength::Weak;
-    let standing = s.ledger.record_sighting(id, &Sighting::Found(weak), false, None, s.now()).await.expect("kept");
+    let standing = s.look(id, &Sighting::Found(weak), false, None).await.expect("kept");
     assert_eq!(standing.state, State::Unknown);
     let found = Sighting::Found(receipt("by Message-ID in Sent"));
-    assert_eq!(s.ledger.record_sighting(id, &found, false, None, s.now()).await.expect("kept").state, State::Accepted);
+    assert_eq!(s.look(id, &found, false, None).await.expect("kept").state, State::Accepted);
     s.holds().await;
 });
 
 on_both!(r25_conclusively_absent_grants_another_attempt_of_the_same_wire, async |s: Stage| {
     let id = s.unknown("req-1").await;
     let wire = s.ledger.action(id).await.expect("readable").expect("there").wire_hash;
-    let standing = s.ledger.record_sighting(id, &not_seen(), true, None, s.now()).await.expect("kept");
+    let standing = s.look(id, &not_seen(), true, None).await.expect("kept");
     assert_eq!((standing.state, standing.crossed_once), (State::Approved, true));
     let claim = s.claim(id).await;
     assert_eq!(Some(claim.order.wire().hash()), wire);
@@ -62,7 +62,7 @@ on_both!(r25_each_verdict_does_what_it_says, async |s: Stage| {
     assert!(s.ledger.unknown_due(Timestamp::from_millis(i64::MAX)).await.expect("a list").is_empty());
     // Evidence settles also what was left.
     let found = Sighting::Found(crate::stage::receipt("a delivery notice"));
-    let standing = s.ledger.record_sighting(leave, &found, false, None, s.now()).await.expect("kept");
+    let standing = s.look(leave, &found, false, None).await.expect("kept");
     assert_eq!(standing.state, State::Accepted);
     s.holds().await;
 });
@@ -71,7 +71,7 @@ on_both!(r25_a_verdict_on_another_action_or_on_a_settled_one_is_refused, async |
     let (one, two) = (s.unknown("req-1").await, s.unknown("req-2").await);
     let key = s.ledger.action(two).await.expect("readable").expect("there").key.expect("a key");
     let word = approval::SignedVerdict::sign(&key, Verdict::Happened, "seen", &noor(), &device_of(&noor()), s.now());
-    assert_eq!(conflict(s.ledger.settle(one, &word, s.now()).await), Conflict::OtherAction);
+    assert_eq!(conflict(s.ledger.settle(one, &word, None, s.now()).await), Conflict::OtherAction);
     s.verdict(one, Verdict::Happened).await.expect("settled");
     illegal(s.verdict(one, Verdict::DidNotHappen).await);
     assert_eq!(s.number("SELECT count(*) FROM verdicts").await, 1);
@@ -82,7 +82,7 @@ on_both!(r24_proof_for_an_action_under_way_again_drops_the_open_attempt, async |
     s.verdict(id, Verdict::DidNotHappen).await.expect("settled");
     let claim = s.claim(id).await;
     let found = Sighting::Found(receipt("a late delivery notice"));
-    let standing = s.ledger.record_sighting(id, &found, false, None, s.now()).await.expect("kept");
+    let standing = s.look(id, &found, false, None).await.expect("kept");
     assert_eq!((standing.state, standing.by_word), (State::Accepted, false));
     assert_eq!(conflict(s.ledger.record_crossing(&claim, &json!(null), s.now()).await), Conflict::ClaimLost);
     assert!(s.ledger.open_attempts().await.expect("a list").is_empty());
@@ -105,7 +105,7 @@ on_both!(r24_a_late_answer_settles_and_drops_a_second_attempt, async |s: Stage| 
 on_both!(r24_an_accepted_action_stays_accepted_whatever_a_look_shows, async |s: Stage| {
     let id = s.approved("req-1").await;
     s.attempt(id, &accepted()).await;
-    let standing = s.ledger.record_sighting(id, &not_seen(), true, None, s.now()).await.expect("kept");
+    let standing = s.look(id, &not_seen(), true, None).await.expect("kept");
     assert_eq!(standing.state, State::Accepted);
     s.holds().await;
 });
@@ -137,4 +137,47 @@ on_both!(r17_accepted_mail_makes_people_known_and_relates_later_actions, async |
     let related = s.ledger.related(second).await.expect("read");
     assert_eq!((related.len(), related[0].action, related[0].same_thread), (1, id, true));
     assert_eq!(related[0].recipient.as_deref(), Some("robin@customer.example"));
+});
+
+/// An unknown action that was repeated under its key and crossed again, with what was known before.
+async fn crossed_again(s: &Stage) -> (countersign_domain::ActionId, Timestamp) {
+    let id = s.unknown("req-1").await;
+    let before = s.ledger.unknown_item(id).await.expect("read").expect("unknown").last_crossed;
+    s.pass(1_000);
+    let (w, reach) = (worker("w1"), ["support".to_owned()]);
+    match s.ledger.claim_repeat(id, &s.request(&w, &reach, Some(id))).await {
+        Ok(Claimed::Claimed(claim)) => {
+            s.cross(&claim).await;
+            assert_eq!(s.close(&claim, &unclear()).await.state, State::Unknown);
+        }
+        other => panic!("{other:?}"),
+    }
+    (id, before)
+}
+
+on_both!(r25_a_look_that_began_before_the_newest_crossing_does_not_prove_absence, async |s: Stage| {
+    let (id, before) = crossed_again(&s).await;
+    let standing = s.ledger.record_sighting(id, &not_seen(), true, before, None, s.now()).await.expect("kept");
+    assert_eq!(standing.state, State::Unknown);
+    assert!(!s.ledger.detail(id).await.expect("detail").sightings[0].conclusive_absence);
+    // Of the newest one it does; and finding it is proof whichever crossing it came from.
+    assert_eq!(s.look(id, &not_seen(), true, None).await.expect("kept").state, State::Approved);
+    let found = Sighting::Found(receipt("by Message-ID in Sent"));
+    let standing = s.ledger.record_sighting(id, &found, false, before, None, s.now()).await.expect("kept");
+    assert_eq!(standing.state, State::Accepted);
+    s.holds().await;
+});
+
+on_both!(r25_a_word_that_it_did_not_happen_is_about_the_newest_crossing, async |s: Stage| {
+    let (id, before) = crossed_again(&s).await;
+    let key = s.ledger.action(id).await.expect("readable").expect("there").key.expect("a key");
+    let sign = |v| approval::SignedVerdict::sign(&key, v, "asked them", &noor(), &device_of(&noor()), s.now());
+    let no = sign(Verdict::DidNotHappen);
+    assert_eq!(conflict(s.ledger.settle(id, &no, Some(before), s.now()).await), Conflict::CrossedAgain);
+    assert_eq!(s.state(id).await, State::Unknown);
+    assert_eq!(s.number("SELECT count(*) FROM verdicts").await, 0);
+    // That it happened is true of the action, whichever crossing did it.
+    let yes = sign(Verdict::Happened);
+    assert_eq!(s.ledger.settle(id, &yes, Some(before), s.now()).await.expect("settled").state, State::Accepted);
+    s.holds().await;
 });

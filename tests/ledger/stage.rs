@@ -320,10 +320,22 @@ impl Stage {
     pub async fn state(&self, id: ActionId) -> State {
         self.ledger.action(id).await.expect("readable").expect("there").state()
     }
+    /// What one look at the newest crossing showed.
+    pub async fn look(
+        &self,
+        id: ActionId,
+        seen: &Sighting,
+        conclusive: bool,
+        next: Option<Timestamp>,
+    ) -> Result<Standing, LedgerError> {
+        let crossed = self.ledger.action(id).await?.expect("there").last_crossed.expect("a crossing");
+        self.ledger.record_sighting(id, seen, conclusive, crossed, next, self.now()).await
+    }
     pub async fn verdict(&self, id: ActionId, verdict: Verdict) -> Result<Standing, LedgerError> {
-        let key = self.ledger.action(id).await?.expect("there").key.expect("a key");
+        let record = self.ledger.action(id).await?.expect("there");
+        let key = record.key.expect("a key");
         let word = approval::SignedVerdict::sign(&key, verdict, "I looked", &noor(), &device_of(&noor()), self.now());
-        self.ledger.settle(id, &word, self.now()).await
+        self.ledger.settle(id, &word, record.last_crossed, self.now()).await
     }
     pub async fn broken(&self) -> Vec<Broken> {
         self.ledger.verify(&self.roster, Some(&self.secret), &mut |_, _| {}).await.expect("verify runs")

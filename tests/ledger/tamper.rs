@@ -277,7 +277,7 @@ async fn r30_verify_finds_what_no_claim_would_touch() {
         s.attempt(id, &accepted()).await;
         let doubtful = s.unknown("req-2").await;
         let seen = countersign_domain::Sighting::NotSeen { looked: "Sent".to_owned() };
-        s.ledger.record_sighting(doubtful, &seen, false, None, s.now()).await.expect("kept");
+        s.look(doubtful, &seen, false, None).await.expect("kept");
         s.verdict(doubtful, countersign_domain::Verdict::Leave).await.expect("left");
         s.prepared("req-3").await;
         s.receive(&proposal("evt-req-3", "req-3", "Of course.")).await;
@@ -345,7 +345,7 @@ async fn r12_a_changed_account_is_not_sent_to() {
 on_both!(r30_the_database_refuses_to_rewrite_what_was_written, async |s: Stage| {
     let id = s.unknown("req-1").await;
     let seen = countersign_domain::Sighting::NotSeen { looked: "Sent".to_owned() };
-    s.ledger.record_sighting(id, &seen, false, None, s.now()).await.expect("kept");
+    s.look(id, &seen, false, None).await.expect("kept");
     s.verdict(id, countersign_domain::Verdict::Leave).await.expect("left");
     for statement in [
         "UPDATE journal SET by_whom = 'x'",

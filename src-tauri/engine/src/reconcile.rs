@@ -81,7 +81,8 @@ impl Worker {
             && contract.is_some_and(|c| policy::absence_proves(c, item.last_crossed, now));
         let next = contract.and_then(|c| next_look(c, item, now));
         let found = matches!(&sighting, Sighting::Found(r) if r.strength >= Strength::Strong);
-        let standing = self.core.ledger.record_sighting(item.action, &sighting, conclusive, next, now).await?;
+        let crossed = item.last_crossed;
+        let standing = self.core.ledger.record_sighting(item.action, &sighting, conclusive, crossed, next, now).await?;
         if found && standing.state == State::Accepted {
             self.core.begin_filing(item.action).await?;
         }

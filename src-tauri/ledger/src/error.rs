@@ -88,6 +88,9 @@ pub enum Conflict {
     AttemptOpen,
     #[error("a message of this action was purged; it cannot go out again")]
     Purged,
+    /// The word was about an earlier crossing.
+    #[error("it was handed over again meanwhile; look again before saying that it did not happen")]
+    CrossedAgain,
     #[error("the signature of this decision does not fit the action")]
     OtherAction,
 }

@@ -22,18 +22,21 @@ statements! {
 
 impl Ledger {
     /// Keeps one look. `conclusive_absence` is the contract's word that not seeing it now proves that nothing happened;
-    /// `next_look` is when to ask again by itself.
+    /// `last_crossed` is the crossing that was the newest when the look began, and absence proves nothing about a later
+    /// one. `next_look` is when to ask again by itself.
     pub async fn record_sighting(
         &self,
         action: ActionId,
         sighting: &Sighting,
         conclusive_absence: bool,
+        last_crossed: Timestamp,
         next_look: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<Standing, LedgerError> {
         let doing = "keeping what a look showed";
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let current = Action::get(w.conn(), action).await?;
+        let conclusive_absence = conclusive_absence && current.last_crossed == Some(last_crossed);
         let (number, digest) = put_sighting(&mut w, action, sighting, conclusive_absence, now).await?;
         let details = json!({ "sighting": number, "digest": digest });
         let looked = |a: &mut Action| {
@@ -65,11 +68,15 @@ impl Ledger {
     }
 
     /// A person's signed word on an unknown action. Whether a socket is still open, or a look-up delay still runs, is the
-    /// caller's to know.
+    /// caller's to know, and for which crossing: `last_crossed` was the newest one then.
+    ///
+    /// # Errors
+    /// `CrossedAgain` where the word is that it did not happen, and it was handed over again meanwhile.
     pub async fn settle(
         &self,
         action: ActionId,
         verdict: &SignedVerdict,
+        last_crossed: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<Standing, LedgerError> {
         let doing = "storing a verdict";
@@ -84,6 +91,9 @@ impl Ledger {
             Verdict::Leave => Fact::Left,
         };
         countersign_domain::advance(&current.standing, &fact)?;
+        if verdict.verdict == Verdict::DidNotHappen && current.last_crossed != last_crossed {
+            return Err(Conflict::CrossedAgain.into());
+        }
         let word = to_json(verdict);
         let row = sqlx::query(PUT_VERDICT)
             .bind(action.0)

@@ -241,7 +241,8 @@ impl Desk {
         let key = record.key.clone().ok_or_else(|| Failure::conflict("it has no key yet").on(id))?;
         let signer = self.signer(&record.row.environment).await.map_err(|e| e.on(id))?;
         let word = SignedVerdict::sign(&key, verdict, evidence, &signer.person, &signer.device, now);
-        self.ledger().settle(id, &word, now).await.map_err(|e| Failure::from(e).on(id))?;
+        // As it stood when the waiting time was looked at: a repeat may have crossed since.
+        self.ledger().settle(id, &word, record.last_crossed, now).await.map_err(|e| Failure::from(e).on(id))?;
         self.action(id).await
     }
 

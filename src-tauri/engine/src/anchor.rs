@@ -9,10 +9,11 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::keychain::{Anchor, Keychain, Presence};
 use countersign_domain::{ActionId, PersonId, Timestamp};
-use countersign_ledger::{Head, Ledger};
+use countersign_ledger::{Detail, Head, Ledger};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
+use std::time::Duration;
 
 /// Setting that holds why dispatch is frozen; empty when it is not.
 pub(crate) const FROZEN: &str = "frozen";
@@ -25,6 +26,8 @@ const ADOPTED: &str = "adopted";
 const RIDES: [&str; 5] = ["claimed", "repeated", "filing", "destination_paused", "destination_resumed"];
 /// So many rows are looked through at a time.
 const NEWS: u32 = 1000;
+/// A source that tells no time of a request is expected to deliver again within this time after an adoption.
+const REDELIVERED_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 /// The finding a person clears to say that an action of a restored ledger was not sent.
 pub const MAY_HAVE_BEEN_SENT: &str = "may_have_been_sent";
 
@@ -122,6 +125,19 @@ pub struct Adopted {
     /// Number of the newest action at that time.
     pub last_action: i64,
     pub at: Timestamp,
+}
+
+impl Adopted {
+    /// Whether the action's journal holds a person's word from after this adoption that it was not sent.
+    pub(crate) fn word_since(&self, detail: &Detail) -> bool {
+        detail.journal.iter().any(|row| {
+            let told = &row.entry.fact["details"];
+            row.kind == "finding_cleared"
+                && row.entry.seq > self.seq
+                && told["code"] == MAY_HAVE_BEEN_SENT
+                && told["version"] == detail.record.row.payload_version
+        })
+    }
 }
 
 /// Digest of this machine and the home's real path.
@@ -251,12 +267,31 @@ impl Core {
         Ok(page.rows.first().map_or(0, |row| row.id.0))
     }
 
-    /// Whether an action may have been sent from another copy of this ledger: why it was adopted.
+    /// Whether an action may have been sent from another copy of this ledger: why it was adopted. That is every action of
+    /// the ledger that was taken over; and every later one whose request is older than that, as the other copy may have
+    /// known it, too, and a source that delivers it again gets a new number for it.
     pub async fn may_have_been_sent(&self, action: ActionId) -> Result<Option<Adopted>, Failure> {
         let Some(text) = self.ledger.setting(ADOPTED).await? else { return Ok(None) };
         let adopted: Adopted = serde_json::from_str(&text)
             .map_err(|_| Failure::integrity("the record of what was adopted cannot be read"))?;
-        Ok((action.0 <= adopted.last_action).then_some(adopted))
+        if action.0 <= adopted.last_action {
+            return Ok(Some(adopted));
+        }
+        let detail = self.ledger.detail(action).await?;
+        let received = detail.conversation.as_ref().and_then(|told| told.received_at);
+        let created = detail.record.row.created_at;
+        let known_before = match received {
+            Some(received) => received <= adopted.at,
+            None => created < adopted.at.plus(REDELIVERED_WITHIN),
+        };
+        Ok(known_before.then_some(adopted))
+    }
+
+    /// Whether a person said, since the adoption and of the payload as it stands, that the action was not sent. The order
+    /// of the journal tells, not a clock: a word given before an earlier adoption says nothing about this one.
+    pub async fn said_unsent(&self, action: ActionId, adopted: &Adopted) -> Result<bool, Failure> {
+        let detail = self.ledger.detail(action).await?;
+        Ok(adopted.word_since(&detail))
     }
 
     /// Raises the anchor to the ledger's head of now.
@@ -278,6 +313,17 @@ impl Core {
     }
 
     async fn anchor_at(&self, head: &Head) -> Result<(), Failure> {
-        self.keychain.set_anchor(&at(&self.ledger, head, &self.home)).await
+        let ours = at(&self.ledger, head, &self.home);
+        let Some(there) = self.keychain.raise_anchor(&ours).await? else { return Ok(()) };
+        // Another attempt raised it further, which is as good. Anything else means that this ledger is not the one that
+        // the anchor knows: it was replaced, or taken over in another place, while this program ran.
+        let why = match self.ledger.hash_at(there.seq).await? {
+            _ if there.ledger_id != ours.ledger_id => Frozen::RolledBack,
+            known if there.seq > 0 && known.is_none_or(|hash| hash.to_string() != there.hash) => Frozen::RolledBack,
+            _ if there.place != ours.place => Frozen::Copied,
+            _ => return Ok(()),
+        };
+        self.freeze(why, "worker").await?;
+        Err(Failure::frozen(why.text()))
     }
 }

@@ -213,15 +213,20 @@ impl Desk {
         if let Some(checked) = self.checked(detail).await? {
             all.extend(checked.findings(&email, &known.own_domains));
         }
+        let mut cleared = detail.cleared.clone();
         if may_be_approved(&row.standing) {
             let related = self.unrelated_by_revision(detail).await?;
             all.extend(related_findings(&related, self.now()));
             if let Some(adopted) = self.core.may_have_been_sent(detail.record.id()).await? {
                 all.push(adopted_finding(&adopted.why));
+                // What was said before this adoption says nothing about it.
+                if !adopted.word_since(detail) {
+                    cleared.retain(|c| c.code != MAY_HAVE_BEEN_SENT);
+                }
             }
         }
         all.sort_by_key(|f| std::cmp::Reverse(f.weight));
-        Ok(all.into_iter().map(|f| doc(f, version, &detail.cleared)).collect())
+        Ok(all.into_iter().map(|f| doc(f, version, &cleared)).collect())
     }
 
     /// Related actions, without those of the same request and step: a revision follows them on purpose and shows them.

@@ -135,12 +135,25 @@ impl FileStore {
 
     pub(super) fn anchor(&self) -> Result<Option<Anchor>, Failure> {
         let key = self.anchor_key()?;
-        let section = self.section(&self.read()?)?;
-        match (section.anchor, section.mac) {
-            (None, None) => Ok(None),
-            (Some(anchor), Some(mac)) if tag(&key, &anchor)? == mac => Ok(Some(anchor)),
-            _ => Err(Failure::integrity("the ledger's anchor in the secrets file was altered")),
-        }
+        checked(&self.section(&self.read()?)?, &key)
+    }
+
+    /// Compares and writes under the file's lock; answers the one there if that is not to be raised.
+    pub(super) fn raise_anchor(&self, anchor: &Anchor) -> Result<Option<Anchor>, Failure> {
+        let key = self.anchor_key()?;
+        let mac = tag(&key, anchor)?;
+        let mut kept = None;
+        self.rewrite(|document| {
+            let section = document.homes.get_mut(&self.ledger_id).ok_or_else(absent)?;
+            if let Some(there) = checked(section, &key)?.filter(|there| !there.may_rise_to(anchor)) {
+                kept = Some(there);
+                return Ok(());
+            }
+            section.anchor = Some(anchor.clone());
+            section.mac = Some(mac);
+            Ok(())
+        })?;
+        Ok(kept)
     }
 
     pub(super) fn set_anchor(&self, anchor: &Anchor) -> Result<(), Failure> {
@@ -193,6 +206,15 @@ impl FileStore {
         };
         edit(&mut document)?;
         replace(&self.path, &json(&document)?)
+    }
+}
+
+/// The anchor of a section, if its tag holds.
+fn checked(section: &Section, key: &[u8]) -> Result<Option<Anchor>, Failure> {
+    match (&section.anchor, &section.mac) {
+        (None, None) => Ok(None),
+        (Some(anchor), Some(mac)) if tag(key, anchor)? == *mac => Ok(Some(anchor.clone())),
+        _ => Err(Failure::integrity("the ledger's anchor in the secrets file was altered")),
     }
 }
 

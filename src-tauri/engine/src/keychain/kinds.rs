@@ -76,6 +76,13 @@ pub struct Anchor {
     pub place: String,
 }
 
+impl Anchor {
+    /// Whether this one may be replaced by raising it to `other`: the same ledger in the same place, further on.
+    pub(super) fn may_rise_to(&self, other: &Anchor) -> bool {
+        self.ledger_id == other.ledger_id && self.place == other.place && self.seq < other.seq
+    }
+}
+
 /// What is read from the store once per process.
 #[derive(Clone, Debug)]
 pub struct Pinned {

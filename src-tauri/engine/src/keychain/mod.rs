@@ -225,6 +225,23 @@ impl Keychain {
         self.put(ANCHOR, &json(anchor)?).await
     }
 
+    /// Writes the anchor if it is further on than the one there, and else answers that one: attempts run side by side, and
+    /// the one that read the head first may come last.
+    pub async fn raise_anchor(&self, anchor: &Anchor) -> Result<Option<Anchor>, Failure> {
+        if let Keychain::File(store) = self {
+            let (store, anchor) = (store.clone(), anchor.clone());
+            return blocking(move || store.raise_anchor(&anchor)).await;
+        }
+        // These stores cannot compare and write in one; only the one dispatcher of a home raises its anchor.
+        static RAISING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+        let _one_at_a_time = RAISING.lock().await;
+        if let Some(there) = self.anchor().await?.filter(|there| !there.may_rise_to(anchor)) {
+            return Ok(Some(there));
+        }
+        self.put(ANCHOR, &json(anchor)?).await?;
+        Ok(None)
+    }
+
     /// Everything a person needs to go on with this ledger on another machine, wrapped with the passphrase; or bare where
     /// the home has none. Keep it apart from the backup.
     pub async fn export(&self, presence: &Presence, passphrase: Option<&Passphrase>) -> Result<Vec<u8>, Failure> {

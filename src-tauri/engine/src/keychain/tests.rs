@@ -109,6 +109,24 @@ async fn r27_an_altered_anchor_is_noticed() {
 }
 
 #[tokio::test]
+async fn r27_the_anchor_is_raised_and_never_lowered() {
+    let dir = Dir::new();
+    let memory = SecretsChoice::Memory(MemoryStore::default());
+    let in_memory = Keychain::create(&memory, "id", &noor(), Some(&word("pass"))).await.unwrap().keychain;
+    for keychain in [made(&dir, "id").await, in_memory] {
+        assert_eq!(keychain.raise_anchor(&anchor(7)).await.unwrap(), None);
+        assert_eq!(keychain.raise_anchor(&anchor(6)).await.unwrap(), Some(anchor(7)));
+        let elsewhere = Anchor { place: "there".into(), ..anchor(9) };
+        assert_eq!(keychain.raise_anchor(&elsewhere).await.unwrap(), Some(anchor(7)), "not from another place either");
+        assert_eq!(keychain.anchor().await.unwrap(), Some(anchor(7)));
+        assert_eq!(keychain.raise_anchor(&anchor(8)).await.unwrap(), None);
+        assert_eq!(keychain.anchor().await.unwrap(), Some(anchor(8)));
+        keychain.set_anchor(&anchor(3)).await.unwrap();
+        assert_eq!(keychain.anchor().await.unwrap(), Some(anchor(3)), "a person adopted an older ledger");
+    }
+}
+
+#[tokio::test]
 async fn r27_raising_the_anchor_costs_no_work_of_the_passphrase() {
     let dir = Dir::new();
     let keychain = made(&dir, "id").await;

@@ -74,8 +74,8 @@ impl Core {
             ));
         }
         let settings = Settings::new(ledger.clone());
-        if args.clock.is_manual() && settings.sending(LIVE).await? {
-            return Err(Failure::not_permitted("--now is refused while sending is on in live: times there are real"));
+        if args.clock.is_manual() && settings.was_ever_on(LIVE).await? {
+            return Err(Failure::not_permitted("--now is refused once sending was on in live: times there are real"));
         }
         let destinations = Destinations::new(ledger.clone(), keychain.clone(), args.home.clone(), args.clock.clone());
         Ok(Core {

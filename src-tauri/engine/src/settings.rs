@@ -12,6 +12,9 @@ pub const UNDO_SECONDS: u32 = 10;
 /// Approvals expire after so many hours.
 pub const EXPIRY_HOURS: u32 = 72;
 
+/// Journal rows read at a time.
+const JOURNAL_AT_ONCE: u32 = 1000;
+
 const EXPIRY: &str = "expiry_hours";
 const NOTIFY_NAMES: &str = "notifications/names";
 const NOTIFY: &str = "notifications";
@@ -45,6 +48,28 @@ impl Settings {
     pub async fn sending(&self, environment: &str) -> Result<bool, Failure> {
         let stored = self.ledger.setting(&sending_key(environment)).await?;
         Ok(stored.map_or(environment == SANDBOX, |word| word == "on"))
+    }
+
+    /// Whether sending was ever switched on there, whatever the switch says now: the journal forgets nothing.
+    pub(crate) async fn was_ever_on(&self, environment: &str) -> Result<bool, Failure> {
+        let key = sending_key(environment);
+        // Never touched, never on; and most homes that move their clock are of that kind.
+        if self.ledger.setting(&key).await?.is_none() {
+            return Ok(false);
+        }
+        let mut after = 0;
+        loop {
+            let rows = self.ledger.journal_after(after, JOURNAL_AT_ONCE).await?;
+            let Some(last) = rows.last() else { return Ok(false) };
+            after = last.entry.seq;
+            let on = rows.iter().filter(|row| row.kind == "setting_changed").any(|row| {
+                let told = &row.entry.fact["details"];
+                told["key"] == key && told["value"] == "on"
+            });
+            if on {
+                return Ok(true);
+            }
+        }
     }
 
     /// The switch. Off is also the kill switch and needs nobody's presence; on needs it outside the sandbox.

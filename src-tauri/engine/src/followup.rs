@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::failure::Failure;
 use crate::testpoint::testpoint;
 use countersign_connectors::Filing as Filed;
-use countersign_domain::{ActionId, State, Timestamp};
+use countersign_domain::{ActionId, ReceiptKind, State, Timestamp};
 use countersign_ledger::{Filing, PageFilter};
 use std::time::Duration;
 
@@ -38,7 +38,10 @@ impl Core {
     pub(crate) async fn begin_missing_filings(&self) -> Result<(), Failure> {
         let filter = PageFilter { states: vec![State::Accepted], ..PageFilter::default() };
         for row in self.ledger.page(&filter, None, LOOK_BACK).await?.rows {
-            self.begin_filing(row.id).await?;
+            // What a person says happened was sent elsewhere, perhaps in other words: our bytes are filed only when asked.
+            if row.receipt.is_none_or(|receipt| receipt.kind != ReceiptKind::Person) {
+                self.begin_filing(row.id).await?;
+            }
         }
         Ok(())
     }

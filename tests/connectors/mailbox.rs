@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use countersign_connectors::{Connector, Filing, Parent, ProbeStatus, SetupCode, Situation};
 use countersign_domain::{Outcome, Sighting, Strength};
-use countersign_sandbox::{Fault, Habits, ImapFeatures, Point, Protocol, Release, SmtpFeatures, Times};
+use countersign_sandbox::{
+    Fault, Habits, ImapFeatures, ImapStage, Misbehaviour, Point, Protocol, Release, SmtpFeatures, Times,
+};
 
 use crate::rig::{
     BRIEF, PARENT_BYTES, PATIENT, ROBIN, Rig, SUPPORT, Setup, Tried, conversation, doubt, message_in_thread,
@@ -161,6 +163,19 @@ async fn r16_a_mailbox_that_cannot_be_asked_is_no_unchanged_situation() -> Tried
         let parent = rig.connector.parent(&conversation(), &rig.login).await;
         assert!(matches!(parent, Parent::CannotAsk { .. }), "{fault:?}: {parent:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_of_folders_that_is_refused_is_not_a_mailbox_without_folders() -> Tried {
+    let rig = Rig::new(Setup::default()).await?;
+    let text = "[INUSE] try again".to_owned();
+    let fault = Fault::Imap { at: ImapStage::List, folder: None, taken: false, answer: Misbehaviour::No { text } };
+    rig.sandbox.set_fault(fault, Times::Always);
+    let asked = rig.connector.situation(&rig.order("list"), &rig.login, &[]).await;
+    let Situation::CannotAsk { why, pauses, signed_out } = asked else { return Err(format!("{asked:?}").into()) };
+    assert!(why.contains("said no"), "{why}");
+    assert!(!pauses && !signed_out, "it is asked again soon");
     Ok(())
 }
 

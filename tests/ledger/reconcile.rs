@@ -19,7 +19,7 @@ on_both!(r24_unknown_stays_unknown_until_there_is_evidence_and_every_look_is_kep
     s.pass(30_000);
     let item = &s.ledger.unknown_due(s.now()).await.expect("a list")[0];
     assert_eq!((item.looks, item.noted.clone(), item.attempts_left), (1, vec![json!({ "uidnext": 7 })], true));
-    let cannot = Sighting::CannotTell { why: "offline".to_owned() };
+    let cannot = Sighting::cannot_tell("offline");
     s.look(id, &cannot, true, Some(next)).await.expect("kept");
     assert_eq!(s.state(id).await, State::Unknown, "not being able to look proves nothing");
     assert_eq!(s.ledger.detail(id).await.expect("detail").sightings.len(), 2);

@@ -19,6 +19,8 @@ pub enum Situation {
         why: String,
         /// The mailbox cannot be reached or refused the login, so the destination pauses.
         pauses: bool,
+        /// It refused the login: the destination pauses until a person signs in.
+        signed_out: bool,
     },
     /// Never: this destination has nothing that could be asked, and its contract says so. Sending goes on.
     NothingToAsk,

@@ -130,7 +130,18 @@ pub enum Sighting {
     /// Looked properly, and it is not there. Whether that means anything is the contract's word.
     NotSeen { looked: String },
     /// Could not look (offline, login failed, no way to ask).
-    CannotTell { why: String },
+    CannotTell {
+        why: String,
+        /// The login was refused: asking again before a person signed in is pointless.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        signed_out: bool,
+    },
+}
+
+impl Sighting {
+    pub fn cannot_tell(why: impl Into<String>) -> Sighting {
+        Sighting::CannotTell { why: why.into(), signed_out: false }
+    }
 }
 
 /// A person's word on an unknown action.

@@ -3,26 +3,22 @@
 //! Nothing here decides what an answer means: the contract does, through `classify`. Nothing here retries: `close` puts the
 //! action back with its backoff, and a later tick claims it again.
 
-use crate::anchor::{Frozen, MAY_HAVE_BEEN_SENT};
+use crate::anchor::Frozen;
 use crate::core::Core;
 use crate::destinations::Reached;
 use crate::failure::Failure;
 use crate::late::Late;
 use crate::testpoint::testpoint;
+use crate::unwritten::{Ending, Endings};
 use countersign_connectors::{BootTime, Crossed, Poised, Situation};
-use countersign_domain::policy::{absence_proves, backoff};
+use countersign_domain::policy::absence_proves;
 use countersign_domain::{
     ActionId, Answer, Contract, Doubt, NotSent, Outcome, Receipt, Refusal, Sighting, Standing, State, Strength,
     classify,
 };
-use countersign_ledger::{Claim, Conflict, LedgerError};
+use countersign_ledger::{Claim, Cleared, Conflict, LedgerError};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-
-/// After so long a destination that could not be reached is tried again.
-const OFFLINE_PAUSE: Duration = Duration::from_secs(60);
-/// How often an outcome is written again while another process holds the ledger. Each try waits by itself.
-const CLOSE_TRIES: u32 = 10;
+use std::time::Instant;
 
 /// The finding a person clears to send beside another message of ours to the same thread or recipient.
 pub const SPLIT_REPLY: &str = "split_reply";
@@ -43,15 +39,18 @@ enum Stop {
 pub(crate) struct Worker {
     pub(crate) core: Core,
     pub(crate) late: Late,
+    pub(crate) endings: Endings,
 }
 
 impl Worker {
     pub(crate) fn new(core: Core) -> Worker {
-        let late = Late::new(core.home.clone());
-        Worker { core, late }
+        let endings = Endings::default();
+        let late = Late::new(core.home.clone(), endings.clone());
+        Worker { core, late, endings }
     }
 
-    /// Carries one claim to its end. What the destination did is in the ledger before this returns.
+    /// Carries one claim to its end. What the destination did is in the ledger before this returns, or kept to be written
+    /// at the next tick.
     pub(crate) async fn attempt(&self, claim: Claim) -> Result<Standing, Failure> {
         testpoint("after_verify").await;
         let began = Instant::now();
@@ -110,12 +109,15 @@ impl Worker {
                     return Err(Stop::Found(receipt).into());
                 }
                 Sighting::Found(_) | Sighting::NotSeen { .. } => {}
-                Sighting::CannotTell { why } => return Err(Stop::NotSent(offline("look:cannot_tell", &why)).into()),
+                Sighting::CannotTell { why, signed_out } => {
+                    let code = if signed_out { "look:login" } else { "look:cannot_tell" };
+                    return Err(Stop::NotSent(offline(code, &why)).into());
+                }
             }
         }
         if let Some(adopted) = restored {
             let proven = contract.can_look() && absence_proves(contract, adopted.at, self.core.clock.now());
-            if !proven && !self.is_cleared(claim.action, MAY_HAVE_BEEN_SENT).await? {
+            if !proven && !self.core.said_unsent(claim.action, &adopted).await? {
                 return Err(Stop::Changed(
                     "it may have been sent before this ledger was restored or moved, and not finding it proves nothing; \
                      check with the recipient, then sign that it was not"
@@ -131,14 +133,26 @@ impl Worker {
         let ours = self.own_message_ids(claim).await?;
         match reached.connector.situation(&claim.order, &reached.login, &ours).await {
             Situation::Unchanged | Situation::NothingToAsk => Ok(()),
+            // Told exactly this before, a person approved again with it in view.
+            Situation::Changed { text, .. } if self.was_told(claim, &text).await? => Ok(()),
             Situation::Changed { text, .. } => Err(Stop::Changed(text).into()),
-            Situation::CannotAsk { why, pauses: true } => {
+            Situation::CannotAsk { why, signed_out: true, .. } => {
+                Err(Stop::NotSent(offline("situation:login", &why)).into())
+            }
+            Situation::CannotAsk { why, pauses: true, .. } => {
                 Err(Stop::NotSent(offline("situation:cannot_ask", &why)).into())
             }
-            Situation::CannotAsk { why, pauses: false } => {
+            Situation::CannotAsk { why, pauses: false, .. } => {
                 Err(Stop::NotSent(waiting("situation:cannot_ask", &why)).into())
             }
         }
+    }
+
+    /// Whether an earlier attempt ended with exactly this text. It names the newest message of each folder, so anything that
+    /// came since makes another one; and as such an ending voids the approval, the one of now was given after it.
+    async fn was_told(&self, claim: &Claim, text: &str) -> Result<bool, Failure> {
+        let attempts = self.core.ledger.detail(claim.action).await?.attempts;
+        Ok(attempts.iter().any(|a| a.closed_at.is_some() && a.evidence["situation"].as_str() == Some(text)))
     }
 
     /// Message-IDs of our own actions of the same request: they do not count as somebody else's answer.
@@ -156,14 +170,10 @@ impl Worker {
 
     /// The Sent folder knows what others sent; our own ledger knows what we did since the approval.
     async fn ask_own_ledger(&self, claim: &Claim) -> Result<(), Failed> {
-        if self.is_cleared(claim.action, SPLIT_REPLY).await? {
-            return Ok(());
-        }
         for other in self.core.ledger.related(claim.action).await? {
-            let went = matches!(other.state, State::Accepted | State::Unknown);
+            let went = matches!(other.state, State::Accepted | State::Unknown | State::ClosedUnknown);
             let since = other.changed_at > claim.order.approved_at();
-            // Whoever approved the other one saw this one, and wanted both.
-            if went && since && !other.same_request && !self.is_cleared(other.action, SPLIT_REPLY).await? {
+            if went && since && !other.same_request && !self.both_are_wanted(claim.action, other.action).await? {
                 return Err(Stop::Changed(format!(
                     "{} to the same thread or recipient went out after this was approved",
                     other.action
@@ -174,8 +184,15 @@ impl Worker {
         Ok(())
     }
 
-    pub(crate) async fn is_cleared(&self, action: ActionId, code: &str) -> Result<bool, Failure> {
-        Ok(self.core.ledger.cleared(action).await?.iter().any(|c| c.code == code))
+    /// Whether a person who approved one of the two, as it stands now, was shown the other one and wanted both.
+    async fn both_are_wanted(&self, one: ActionId, other: ActionId) -> Result<bool, Failure> {
+        for (approved, shown) in [(one, other), (other, one)] {
+            let Some(record) = self.core.ledger.action(approved).await? else { continue };
+            if was_shown(&self.core.ledger.cleared(approved).await?, record.row.payload_version, shown) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The mark, the last thing, and what came of it.
@@ -215,8 +232,9 @@ impl Worker {
             Crossed::Broken(doubt) => self.close(claim, &Outcome::Unclear(doubt), &evidence("broken")).await,
             Crossed::Pending(reader) => {
                 let doubt = reader.doubt();
-                // The socket stays open: closing it can change what the server does.
-                let open = self.late.hold(claim.action)?;
+                // The socket stays open: closing it can change what the server does. A mark that cannot be made is no
+                // reason to drop it.
+                let open = self.late.hold(claim.action);
                 let standing = self.close(claim, &Outcome::Unclear(doubt), &evidence("no_answer_in_time")).await;
                 self.late.read_on(self.core.clone(), claim, reached.connector.clone(), reader, open).await;
                 standing
@@ -225,21 +243,15 @@ impl Worker {
     }
 
     async fn stop(&self, claim: &Claim, stop: Stop) -> Result<Standing, Failure> {
-        let now = self.core.clock.now();
         match stop {
             Stop::NotSent(why) => self.not_sent(claim, why).await,
             Stop::Refused(why) => self.close(claim, &Outcome::Refused(why), &json!({ "how": "before_crossing" })).await,
-            Stop::Changed(why) => {
-                let standing = self.core.ledger.situation_changed(claim, &why, now).await?;
-                testpoint("after_close").await;
-                Ok(standing)
+            // In doubt nothing may end it but evidence: it is left as unclear as it was, and waits.
+            Stop::Changed(why) if claim.standing.in_doubt => {
+                self.not_sent(claim, waiting("engine:person_first", &why)).await
             }
-            Stop::Found(receipt) => {
-                let standing = self.core.ledger.found_before_crossing(claim, &receipt, now).await?;
-                testpoint("after_close").await;
-                self.core.begin_filing(claim.action).await?;
-                Ok(standing)
-            }
+            Stop::Changed(why) => self.endings.end(&self.core, claim, Ending::Changed(why)).await,
+            Stop::Found(receipt) => self.endings.end(&self.core, claim, Ending::Found(receipt)).await,
         }
     }
 
@@ -247,41 +259,9 @@ impl Worker {
         self.close(claim, &Outcome::NotSent(why), &json!({ "how": "before_crossing" })).await
     }
 
-    /// Writes the outcome. It is the last thing that may be lost, so a busy ledger is asked again.
-    pub(crate) async fn close(&self, claim: &Claim, outcome: &Outcome, evidence: &Value) -> Result<Standing, Failure> {
-        let now = self.core.clock.now();
-        let wait = match outcome {
-            Outcome::NotSent(why) if why.counts => backoff(claim.standing.attempts.saturating_add(1), why.retry_after),
-            // Offline or signed out: the pause of the destination holds it back, not the action's backoff.
-            Outcome::NotSent(why) if why.pauses => Duration::ZERO,
-            Outcome::NotSent(why) => why.retry_after.unwrap_or(OFFLINE_PAUSE),
-            Outcome::Accepted(_) | Outcome::Refused(_) | Outcome::Unclear(_) => Duration::ZERO,
-        };
-        if let Outcome::NotSent(why) = outcome
-            && why.pauses
-        {
-            self.pause(claim, why).await?;
-        }
-        let mut tries = 0;
-        let standing = loop {
-            match self.core.ledger.close_attempt(claim, outcome, evidence, now.plus(wait), now).await {
-                Err(LedgerError::Busy) if tries < CLOSE_TRIES => tries += 1,
-                closed => break closed?,
-            }
-        };
-        testpoint("after_close").await;
-        if matches!(outcome, Outcome::Accepted(_)) {
-            self.core.begin_filing(claim.action).await?;
-        }
-        Ok(standing)
-    }
-
-    /// Pauses the destination: for a while where it could not be reached, until a person signs in where the login failed.
-    async fn pause(&self, claim: &Claim, why: &NotSent) -> Result<(), Failure> {
-        let now = self.core.clock.now();
-        let signed_out = why.code.split(':').any(|part| part == "auth" || part == "login");
-        let until = (!signed_out).then(|| now.plus(why.retry_after.unwrap_or(OFFLINE_PAUSE)));
-        Ok(self.core.ledger.pause_destination(&claim.order.key().destination, &why.words, until, now).await?)
+    async fn close(&self, claim: &Claim, outcome: &Outcome, evidence: &Value) -> Result<Standing, Failure> {
+        let ending = Ending::Closed { outcome: outcome.clone(), evidence: evidence.clone() };
+        self.endings.end(&self.core, claim, ending).await
     }
 }
 
@@ -316,6 +296,12 @@ impl Stop {
     }
 }
 
+/// Whether a person who looked at this version of the payload was shown this other action beside it.
+fn was_shown(cleared: &[Cleared], version: u32, other: ActionId) -> bool {
+    let field = other.to_string();
+    cleared.iter().any(|c| c.code == SPLIT_REPLY && c.version == version && c.field == field)
+}
+
 fn not_sent_of(contract: &Contract, answer: &Answer) -> NotSent {
     match classify(contract, answer) {
         Outcome::NotSent(why) => why,
@@ -340,4 +326,24 @@ fn waiting(code: &str, words: &str) -> NotSent {
 /// Not sent, and it counts.
 fn refusing(code: &str, words: &str) -> NotSent {
     NotSent { code: code.into(), words: words.into(), counts: true, pauses: false, retry_after: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_on_one_reply_says_nothing_about_another_one_nor_about_another_version() {
+        let cleared = |code: &str, version| Cleared {
+            version,
+            code: code.into(),
+            field: ActionId(3).to_string(),
+            by: "Noor".into(),
+            at: countersign_domain::Timestamp::from_millis(0),
+        };
+        assert!(was_shown(&[cleared(SPLIT_REPLY, 2)], 2, ActionId(3)));
+        assert!(!was_shown(&[cleared(SPLIT_REPLY, 2)], 2, ActionId(4)));
+        assert!(!was_shown(&[cleared(SPLIT_REPLY, 1)], 2, ActionId(3)));
+        assert!(!was_shown(&[cleared("new_recipient", 2)], 2, ActionId(3)));
+    }
 }

@@ -6,10 +6,10 @@
 use crate::core::Core;
 use crate::failure::{Failure, disk};
 use crate::home::Home;
+use crate::unwritten::Endings;
 use countersign_connectors::{Connector, Crossed, LateReader};
 use countersign_domain::{ActionId, Outcome, ReceiptKind, classify};
 use countersign_ledger::Claim;
-use serde_json::json;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,12 +18,13 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 /// RFC 5321 asks to wait ten minutes for the answer; some servers take longer to come to one.
-const READ_ON: Duration = Duration::from_secs(600);
+pub(crate) const READ_ON: Duration = Duration::from_secs(600);
 
 /// The open sockets of one dispatcher.
 #[derive(Clone)]
 pub(crate) struct Late {
     home: Home,
+    endings: Endings,
     tasks: Arc<Mutex<JoinSet<()>>>,
 }
 
@@ -54,8 +55,8 @@ pub(crate) fn socket_is_open(home: &Home, action: ActionId) -> bool {
 }
 
 impl Late {
-    pub(crate) fn new(home: Home) -> Late {
-        Late { home, tasks: Arc::default() }
+    pub(crate) fn new(home: Home, endings: Endings) -> Late {
+        Late { home, endings, tasks: Arc::default() }
     }
 
     /// Says to every process that a socket of this action is open.
@@ -73,16 +74,20 @@ impl Late {
             .map_err(|e| disk("mark an open socket in", &path, &e))
     }
 
-    /// Reads on in the background.
+    /// Reads on in the background, whether or not other processes could be told of it.
     pub(crate) async fn read_on(
         &self,
         core: Core,
         claim: &Claim,
         connector: Arc<dyn Connector>,
         reader: LateReader,
-        open: OpenSocket,
+        open: Result<OpenSocket, Failure>,
     ) {
         let (attempt, action, effect) = (claim.attempt, claim.action, claim.order.key().effect.clone());
+        if let Err(failure) = &open {
+            tracing::error!(%action, code = failure.code.word(), "an open socket could not be marked: {failure}");
+        }
+        let endings = self.endings.clone();
         let mut tasks = self.tasks.lock().await;
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {
@@ -101,14 +106,7 @@ impl Late {
                 }
                 other => other,
             };
-            let now = core.clock.now();
-            let written = core.ledger.late_answer(attempt, &outcome, &json!({ "how": "late" }), now).await;
-            let filed = match (written, outcome) {
-                (Ok(_), Outcome::Accepted(_)) => core.begin_filing(action).await,
-                (Ok(_), _) => Ok(()),
-                (Err(e), _) => Err(e.into()),
-            };
-            if let Err(failure) = filed {
+            if let Err(failure) = endings.late(&core, attempt, action, outcome).await {
                 tracing::error!(%action, code = failure.code.word(), "a late answer could not be kept: {failure}");
             }
             drop(open);

@@ -5,7 +5,8 @@
 //! | `home`, `core` | where a ledger lives; what the parts share once it is open |
 //! | `keychain`, `anchor` | secrets; the ledger's head anchored outside it |
 //! | `clock`, `settings`, `destinations` | the time; what can be set; from a row to its connector and login |
-//! | `dispatch`, `late`, `reconcile`, `followup`, `run` | one attempt; answers after it; doubt into knowledge; the Sent copy; the loop |
+//! | `dispatch`, `unwritten`, `late` | one attempt; its ending until that is in the ledger; answers after it |
+//! | `reconcile`, `followup`, `run` | doubt into knowledge; the Sent copy; the loop |
 //! | `sandbox_home`, `copies` | the sandbox environment; backup and restore |
 //! | `feed`, `notify` | the journal as news; which of it deserves a bubble |
 //! | `desk`, `intake` | what a person does; what a source does |
@@ -32,6 +33,7 @@ pub mod run;
 pub mod sandbox_home;
 pub mod settings;
 mod testpoint;
+mod unwritten;
 pub mod view;
 
 pub use anchor::{Adopted, Frozen};

@@ -3,7 +3,8 @@
 use crate::core::Core;
 use crate::dispatch::Worker;
 use crate::failure::{Code, Failure};
-use crate::late::socket_is_open;
+use crate::late::{READ_ON, socket_is_open};
+use crate::unwritten::OFFLINE_PAUSE;
 use countersign_domain::policy::{self, Plan};
 use countersign_domain::{ActionId, Contract, Sighting, Standing, State, Strength, Timestamp};
 use countersign_ledger::UnknownItem;
@@ -26,8 +27,8 @@ impl Worker {
             Ok(found) => found,
             // The destination was removed: nobody is left to ask.
             Err(gone) if gone.code == Code::NotFound => {
-                let why = "the destination was removed".to_owned();
-                return self.record(item, Sighting::CannotTell { why }, None).await.map(Reconciled::Looked);
+                let gone = Sighting::cannot_tell("the destination was removed");
+                return self.record(item, gone, None).await.map(Reconciled::Looked);
             }
             Err(other) => return Err(other),
         };
@@ -35,9 +36,17 @@ impl Worker {
         let by_itself = self.core.settings.repeats_by_itself(&item.destination).await?;
         let may_repeat = item.attempts_left && !item.revised && item.state == State::Unknown;
         match policy::plan(contract, item.first_crossed, item.since, item.looks, may_repeat, by_itself, now) {
+            Plan::Repeat if repeated_lately(item, now) => Ok(Reconciled::Nothing),
             Plan::Repeat => Ok(Reconciled::Repeat),
-            Plan::Look { at } if at <= now => self.look(item, contract).await.map(Reconciled::Looked),
-            Plan::Look { .. } | Plan::AskPerson => Ok(Reconciled::Nothing),
+            // The schedule says when, and it is due.
+            Plan::Look { .. } | Plan::AskPerson if contract.can_look() => {
+                self.look(item, contract).await.map(Reconciled::Looked)
+            }
+            // Written down once, so that it is not due for ever.
+            Plan::Look { .. } | Plan::AskPerson => {
+                let nobody = Sighting::cannot_tell("this destination cannot be asked; a person decides");
+                self.record(item, nobody, None).await.map(Reconciled::Looked)
+            }
         }
     }
 
@@ -65,7 +74,7 @@ impl Worker {
         };
         let sighting = match self.core.destinations.reach(&item.destination).await? {
             Some(reached) => reached.connector.look(&order, &reached.login, &item.noted).await,
-            None => Sighting::CannotTell { why: "this device holds no login for the destination".into() },
+            None => Sighting::cannot_tell("this device holds no login for the destination"),
         };
         self.record(item, sighting, Some(contract)).await
     }
@@ -90,9 +99,16 @@ impl Worker {
     }
 }
 
-/// The schedule's next look after this one; those that fell due while nobody ran are not made up for.
+/// The schedule's next look after this one, by the time alone: those that fell due while nobody ran are not made up for,
+/// and those that a person asked for in between use none up.
 fn next_look(contract: &Contract, item: &UnknownItem, now: Timestamp) -> Option<Timestamp> {
-    policy::next_look_at(contract, item.since, item.looks + 1).map(|at| at.max(now))
+    (0..).map_while(|n| policy::next_look_at(contract, item.since, n)).find(|at| *at > now)
+}
+
+/// A repeat that came to nothing and counted as no attempt (offline, a person must sign first) is not made again at once.
+fn repeated_lately(item: &UnknownItem, now: Timestamp) -> bool {
+    let since = item.last_closed.filter(|closed| *closed > item.since);
+    since.is_some_and(|closed| closed <= now && now < closed.plus(OFFLINE_PAUSE))
 }
 
 impl Core {
@@ -108,13 +124,17 @@ impl Core {
             )
             .on(action));
         }
-        let (_, connector) = match self.destinations.connector(&item.destination).await {
-            Ok(found) => found,
-            Err(gone) if gone.code == Code::NotFound => return Ok(()),
-            Err(other) => return Err(other),
+        // Removed or not: what was under way when it was removed may still arrive.
+        let record = self.ledger.destination(&item.destination).await?;
+        let connector = record.as_ref().map(|record| self.destinations.connect(record)).transpose();
+        let from = match &connector {
+            Ok(Some(connector)) => match connector.contract(&item.effect) {
+                Some(contract) => policy::did_not_happen_from(contract, item.last_crossed, connector.answer_timeout()),
+                None => item.last_crossed.plus(connector.answer_timeout()),
+            },
+            // What it promised cannot be read any more (its certificate file is gone).
+            Ok(None) | Err(_) => item.last_crossed.plus(READ_ON),
         };
-        let Some(contract) = connector.contract(&item.effect) else { return Ok(()) };
-        let from = policy::did_not_happen_from(contract, item.last_crossed, connector.answer_timeout());
         if self.clock.now() < from {
             return Err(Failure::conflict(format!(
                 "an answer or a copy may still turn up; this can be signed from {from}"

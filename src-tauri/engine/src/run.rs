@@ -8,10 +8,10 @@ use crate::keychain::{self, SANDBOX};
 use crate::reconcile::Reconciled;
 pub use crate::report::{Handled, TickReport};
 use crate::testpoint::{past_the_lock, testpoint};
+use crate::unwritten::Ending;
 use countersign_domain::policy::person_may_repeat;
-use countersign_domain::{ActionId, Doubt, NotSent, Outcome, Roster, Standing, State, WorkerId};
+use countersign_domain::{ActionId, Roster, Standing, State, Timestamp, WorkerId};
 use countersign_ledger::{Claim, ClaimRequest, Claimed, PageFilter};
-use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 /// Attempts under way at once, over all destinations; one per destination.
 const PARALLEL: usize = 4;
 const LOOKS_PER_TICK: usize = 10;
+/// How long an unknown action about which nothing could be done lets others go first.
+const REST: Duration = Duration::from_secs(60);
 const FILINGS_PER_TICK: usize = 10;
 const INDEX_PER_TICK: u32 = 500;
 /// Rounds of one tick that waits for its attempts.
@@ -44,6 +46,8 @@ pub struct Dispatcher {
     running: Mutex<Running>,
     /// Claims that did not verify, with the row's version then: not tried again until the action moved.
     skip: Mutex<HashMap<ActionId, i64>>,
+    /// Unknown actions that came to nothing a moment ago, and until when others go first.
+    resting: Mutex<HashMap<ActionId, Timestamp>>,
     /// Up to which journal row the anchor was raised.
     anchored: AtomicI64,
 }
@@ -64,8 +68,8 @@ impl Dispatcher {
         let name = WorkerId(format!("{}-{}", std::process::id(), hex::encode(keychain::random::<6>()?)));
         let anchored = AtomicI64::new(core.keychain.anchor().await?.map_or(0, |anchor| anchor.seq));
         let worker = Worker::new(core.clone());
-        let dispatcher =
-            Dispatcher { core, worker, name, lock, running: Mutex::default(), skip: Mutex::default(), anchored };
+        let (running, skip, resting) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let dispatcher = Dispatcher { core, worker, name, lock, running, skip, resting, anchored };
         if let Some(why) = frozen {
             tracing::warn!(why = why.word(), "dispatch is frozen");
         }
@@ -122,7 +126,11 @@ impl Dispatcher {
             }
         }
         let mut report = TickReport::default();
-        if tokio::time::timeout(LAST_WORDS, self.reap(&mut report, true)).await.is_err() {
+        let last = async {
+            self.reap(&mut report, true).await;
+            self.write_kept(&mut report).await;
+        };
+        if tokio::time::timeout(LAST_WORDS, last).await.is_err() {
             tracing::warn!("stopped while an attempt was under way; the next start finds it");
         }
         if self.core.check_anchor().await.is_ok_and(|frozen| frozen.is_none())
@@ -204,6 +212,7 @@ impl Dispatcher {
 
     async fn try_round(&self, report: &mut TickReport) -> Result<usize, Failure> {
         let now = self.core.clock.now();
+        self.write_kept(report).await;
         // Only the holder of the lock knows that every other worker is gone.
         if self.lock.is_some() {
             let stale = self.core.ledger.recover_stale(&self.name, now).await?;
@@ -233,23 +242,46 @@ impl Dispatcher {
         Ok(begun)
     }
 
+    /// Endings that could not be written before.
+    async fn write_kept(&self, report: &mut TickReport) {
+        for written in self.worker.endings.write_kept(&self.core).await {
+            match written {
+                Ok(ended) => report.attempted.push(ended),
+                Err(failure) => report.failures.push(failure),
+            }
+        }
+    }
+
     async fn repeats_and_looks(&self, report: &mut TickReport) -> Result<usize, Failure> {
         let mut begun = 0;
-        let due = self.core.ledger.unknown_due(self.core.clock.now()).await?;
+        let now = self.core.clock.now();
+        let mut due = self.core.ledger.unknown_due(now).await?;
+        let mut resting = self.resting.lock().await;
+        // A clock that was set back does not make a rest longer.
+        resting.retain(|_, until| now < *until && *until <= now.plus(REST));
+        due.retain(|item| !resting.contains_key(&item.action));
         for item in due.into_iter().take(LOOKS_PER_TICK) {
             if !self.core.settings.sending(&item.environment).await? && item.state != State::Unknown {
                 continue;
             }
             match self.worker.reconcile(&item).await {
                 Ok(Reconciled::Looked(standing)) => report.looked.push((item.action, standing.state)),
-                Ok(Reconciled::Nothing) => {}
-                Ok(Reconciled::Repeat) => {
-                    if let Claimed::Claimed(claim) = self.claim(Some(item.action), true).await? {
+                Ok(Reconciled::Nothing) => {
+                    resting.insert(item.action, now.plus(REST));
+                }
+                Ok(Reconciled::Repeat) => match self.claim(Some(item.action), true).await? {
+                    Claimed::Claimed(claim) => {
                         self.begin(*claim).await;
                         begun += 1;
                     }
+                    Claimed::Refused { .. } | Claimed::None => {
+                        resting.insert(item.action, now.plus(REST));
+                    }
+                },
+                Err(failure) => {
+                    resting.insert(item.action, now.plus(REST));
+                    report.failures.push(failure);
                 }
-                Err(failure) => report.failures.push(failure),
             }
         }
         Ok(begun)
@@ -367,21 +399,8 @@ impl Dispatcher {
     }
 
     async fn close_after_panic(&self, claim: &Claim) -> State {
-        let open = self.core.ledger.open_attempts().await.unwrap_or_default();
-        if let Some(attempt) = open.iter().find(|a| a.attempt == claim.attempt) {
-            let (code, words) = ("engine:panic", "the program broke off during the attempt");
-            let outcome = if attempt.crossed_at.is_some() {
-                Outcome::Unclear(Doubt { code: code.into(), words: words.into() })
-            } else {
-                Outcome::NotSent(NotSent {
-                    code: code.into(),
-                    words: words.into(),
-                    counts: true,
-                    pauses: false,
-                    retry_after: None,
-                })
-            };
-            let _ = self.worker.close(claim, &outcome, &json!({ "how": "panic" })).await;
+        if let Err(failure) = self.worker.endings.end(&self.core, claim, Ending::BrokeOff).await {
+            tracing::error!(action = %claim.action, code = failure.code.word(), "it could not be closed: {failure}");
         }
         self.state_of(claim).await
     }

@@ -59,6 +59,11 @@ impl MailboxError {
         }
     }
 
+    /// Whether it was the login: asking again before a person signed in could lock the account.
+    pub fn is_login(&self) -> bool {
+        matches!(self, MailboxError::Login(_))
+    }
+
     /// Whether asking again soon is pointless.
     pub fn pauses(&self) -> bool {
         match self {
@@ -178,25 +183,46 @@ pub enum Use {
 /// Names that servers without the marking give their Sent folder, in the order of trust.
 const USUAL_SENT: [&str; 5] = ["sent", "sent items", "sent messages", "inbox.sent", "inbox/sent"];
 
+struct Folder {
+    name: String,
+    attributes: Vec<NameAttribute<'static>>,
+}
+
 impl Session {
     /// The folder with this marking; for Sent a usual name will do.
     pub async fn folder(&mut self, wanted: Use) -> Result<Option<String>> {
-        let limit = self.limit;
-        let list = async {
-            let names = self.inner.list(Some(""), Some("*")).await?;
-            names.try_collect::<Vec<_>>().await
-        };
-        let names = within(limit, list).await?;
+        let names = within(self.limit, self.list()).await?;
         let marked = names.iter().find(|n| {
-            n.attributes().iter().any(|a| match wanted {
+            n.attributes.iter().any(|a| match wanted {
                 Use::Sent => *a == NameAttribute::Sent,
                 Use::All => *a == NameAttribute::All,
                 Use::Archive => *a == NameAttribute::Archive,
             })
         });
-        let usual = || USUAL_SENT.iter().find_map(|u| names.iter().find(|n| n.name().eq_ignore_ascii_case(u)));
+        let usual = || USUAL_SENT.iter().find_map(|u| names.iter().find(|n| n.name.eq_ignore_ascii_case(u)));
         let found = marked.or_else(|| if wanted == Use::Sent { usual() } else { None });
-        Ok(found.map(|n| n.name().to_owned()))
+        Ok(found.map(|n| n.name.clone()))
+    }
+
+    /// By hand, as [`Session::uids`]: a no would read as a mailbox without folders.
+    async fn list(&mut self) -> Result<Vec<Folder>> {
+        let tag = self.inner.run_command("LIST \"\" \"*\"").await?;
+        let mut folders = Vec::new();
+        loop {
+            let reply = self.inner.read_response().await.map_err(|_| MailboxError::Lost)?.ok_or(MailboxError::Lost)?;
+            match reply.parsed() {
+                Response::MailboxData(MailboxDatum::List(told)) => folders.push(Folder {
+                    name: told.name.to_string(),
+                    attributes: told.name_attributes.iter().map(|a| a.clone().into_owned()).collect(),
+                }),
+                Response::Done { tag: of, status: Status::Ok, .. } if *of == tag => return Ok(folders),
+                Response::Done { tag: of, outcome, .. } if *of == tag => {
+                    let words = outcome.information.as_deref().unwrap_or("no reason given");
+                    return Err(MailboxError::Refused(without_addresses(words)));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Where a folder stands, without opening it.

@@ -61,7 +61,7 @@ fn lookup_doc(at: Timestamp, sighting: &Sighting, conclusive: bool) -> LookupDoc
             let means = if conclusive { "This is certain." } else { "That proves nothing." };
             ("not_seen", if conclusive { "proof" } else { "none" }, format!("{looked} Not there. {means}"))
         }
-        Sighting::CannotTell { why } => ("cannot_tell", "none", why.clone()),
+        Sighting::CannotTell { why, .. } => ("cannot_tell", "none", why.clone()),
     };
     LookupDoc { at: at.to_string(), sighting: name.to_owned(), strength: strength.to_owned(), text }
 }

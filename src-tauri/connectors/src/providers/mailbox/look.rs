@@ -82,7 +82,7 @@ pub(super) async fn look(
     noted: &[Value],
 ) -> Sighting {
     let (Some(mailbox), Some(email)) = (place.mailbox(), order.sealed().payload().email()) else {
-        return Sighting::CannotTell { why: "this destination has no mailbox to look in".into() };
+        return Sighting::cannot_tell("this destination has no mailbox to look in");
     };
     let seen = async {
         let mut session = mailbox.open(login).await?;
@@ -91,7 +91,7 @@ pub(super) async fn look(
         session.leave().await;
         Ok::<_, MailboxError>(seen)
     };
-    seen.await.unwrap_or_else(|e| Sighting::CannotTell { why: e.text() })
+    seen.await.unwrap_or_else(|e| Sighting::CannotTell { why: e.text(), signed_out: e.is_login() })
 }
 
 async fn look_around(

@@ -80,7 +80,7 @@ pub(super) async fn situation(
                 Situation::Changed { code, text: texts.join(" ") }
             }
         },
-        Err(e) => Situation::CannotAsk { why: e.text(), pauses: e.pauses() },
+        Err(e) => Situation::CannotAsk { why: e.text(), pauses: e.pauses(), signed_out: e.is_login() },
     }
 }
 

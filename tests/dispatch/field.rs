@@ -27,7 +27,7 @@ async fn f01_a_lost_answer_is_unknown_and_nothing_goes_out_again_even_after_a_re
     drop(dispatcher);
     let restarted = Dispatcher::start(office.again().await).await.expect("the lock is free");
     for _ in 0..5 {
-        office.later(10 * MINUTE);
+        office.later(30 * MINUTE);
         restarted.tick().await;
     }
     assert_eq!(office.state(id).await, State::Unknown);
@@ -253,7 +253,7 @@ async fn r16_what_cannot_be_asked_is_not_sent_and_counts_no_attempt() {
 }
 
 /// Changes the file as somebody with an editor would.
-async fn alter(office: &Office, statement: &'static str) {
+pub async fn alter(office: &Office, statement: &'static str) {
     use sqlx::Connection;
     sqlx::any::install_default_drivers();
     let address = format!("sqlite://{}", office.home().ledger().display());

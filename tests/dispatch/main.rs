@@ -1,8 +1,11 @@
 //! Dispatch against servers that misbehave. Effects are counted at the destination, never in our own log.
 
+mod doubt;
+mod endings;
 mod field;
 mod frozen;
 mod kills;
+mod moved_on;
 mod office;
 mod schedule;
 mod secrets;

@@ -3,8 +3,8 @@
 use countersign_domain::{ActionId, IdempotencyKey, State, Timestamp};
 use countersign_engine::view::ActionDoc;
 use countersign_engine::{
-    Clock, Core, Desk, Dispatcher, Home, InitArgs, Intake, LoginSecret, MemoryStore, OpenArgs, SANDBOX, SecretsChoice,
-    Surface,
+    Clock, Core, Desk, Dispatcher, Failure, Frozen, Home, InitArgs, Intake, LoginSecret, MemoryStore, OpenArgs,
+    SANDBOX, SecretsChoice, Surface,
 };
 use countersign_sandbox::{Config, Habits, Sandbox, SmtpFeatures};
 use serde_json::{Value, json};
@@ -90,6 +90,30 @@ impl Office {
         open(&self.home(), &self.memory, &self.clock).await
     }
 
+    /// As [`Office::again`], where it may be refused.
+    pub async fn try_again(&self) -> Result<Core, Failure> {
+        let secrets = Some(SecretsChoice::Memory(self.memory.clone()));
+        let args = OpenArgs { secrets, clock: self.clock.clone(), ..OpenArgs::new(self.home()) };
+        Core::open(args).await
+    }
+
+    /// Runs a statement on the file beside the program, as somebody with an editor would.
+    pub async fn on_the_file(&self, statement: &'static str) {
+        use sqlx::Connection;
+        sqlx::any::install_default_drivers();
+        let address = format!("sqlite://{}", self.home().ledger().display());
+        let mut file = sqlx::AnyConnection::connect(&address).await.expect("the file opens");
+        sqlx::query(statement).execute(&mut file).await.unwrap_or_else(|e| panic!("{statement}: {e}"));
+        file.close().await.expect("it closes");
+    }
+
+    /// A person takes over a ledger that says of itself that it was restored.
+    pub async fn restored_and_adopted(&self) {
+        self.core.freeze(Frozen::Restored, "worker").await.expect("it freezes");
+        let presence = self.core.unlock(None).await.expect("the window of a home without a passphrase");
+        self.core.unfreeze(true, &self.core.owner, &presence).await.expect("it is adopted");
+    }
+
     /// The same secrets, looking at another folder.
     pub async fn elsewhere(&self, home: &Path) -> Core {
         open(&Home::at(home), &self.memory, &self.clock).await
@@ -108,9 +132,15 @@ impl Office {
     }
 
     pub async fn propose_to(&self, request: &str, to: &[&str]) -> ActionId {
+        self.propose_received_at(request, to, Some("2026-11-02T09:00:00Z")).await
+    }
+
+    /// As the source tells when the customer's message was received, if it does.
+    pub async fn propose_received_at(&self, request: &str, to: &[&str], at: Option<&str>) -> ActionId {
         self.sandbox.deliver(SUPPORT, customers_message(request, to).as_bytes());
         let source = self.intake.by_name(SOURCE).await.expect("the source is known");
-        let document = proposal(request, to);
+        let mut document = proposal(request, to);
+        document["conversation"]["received_at"] = json!(at);
         let answer = self.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
         let answer = serde_json::to_value(&answer).expect("it is plain data");
         let id = answer["actions"][0]["id"].as_str().unwrap_or_else(|| panic!("no action: {answer}"));

@@ -181,3 +181,12 @@ on_both!(r25_a_word_that_it_did_not_happen_is_about_the_newest_crossing, async |
     assert_eq!(s.ledger.settle(id, &yes, Some(before), s.now()).await.expect("settled").state, State::Accepted);
     s.holds().await;
 });
+
+on_both!(r17_what_a_person_left_as_unknown_is_still_related, async |s: Stage| {
+    let left = s.unknown("req-1").await;
+    s.verdict(left, Verdict::Leave).await.expect("left");
+    let second = s.prepared("req-2").await;
+    let related = s.ledger.related(second).await.expect("read");
+    assert_eq!((related.len(), related[0].action, related[0].state), (1, left, State::ClosedUnknown));
+    assert!(related[0].same_thread && related[0].recipient.is_some());
+});

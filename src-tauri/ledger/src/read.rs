@@ -27,9 +27,10 @@ statements! {
     SAME_PEOPLE = "SELECT o.n, o.state, o.source, o.request_id, o.changed_at, q.email FROM action_people p \
         JOIN action_people q ON q.email = p.email JOIN actions o ON o.n = q.action \
         WHERE p.action = $1 AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
-        AND o.state IN ('accepted', 'unknown', 'approved', 'in_progress') ORDER BY o.n DESC LIMIT 200";
+        AND o.state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
+        ORDER BY o.n DESC LIMIT 200";
     SAME_THREAD = "SELECT n, state, source, request_id, changed_at FROM actions WHERE environment = $1 AND thread = $2 \
-        AND n <> $3 AND effect = $4 AND state IN ('accepted', 'unknown', 'approved', 'in_progress') \
+        AND n <> $3 AND effect = $4 AND state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
         ORDER BY n DESC LIMIT 200";
 }
 

@@ -48,7 +48,7 @@ pub struct EmailView {
     pub subject: String,
     pub text: Option<String>,
     pub html: Option<String>,
-    /// `email.reply` only; None where the parent has no message id or the source leaves it to us.
+    /// `email.reply` only; None where the payload says null: the parent has no message id, and none is written.
     pub in_reply_to: Option<String>,
     /// None: built at rendering, see [`threading`].
     pub references: Option<Vec<String>>,
@@ -263,12 +263,13 @@ const REFERENCES_BYTES: usize = 998 - "References: ".len();
 
 /// `In-Reply-To` and `References` of an answer (RFC 5322, 3.6.4), as they are written into the wire.
 ///
-/// What the payload says is taken as it is. What it leaves open is built from the conversation: the parent's references,
-/// or its own `In-Reply-To` if that is one id, then the parent. Built lists are trimmed: the first id and the last ones
-/// stay (F23).
+/// What the payload says is taken as it is: without an `in_reply_to` in it (an `email.send`, or a reply with null) no parent
+/// is written, whatever the conversation is, since nobody approved one. References it leaves open are built from the
+/// conversation: the parent's references, or its own `In-Reply-To` if that is one id, then the parent. Built lists are
+/// trimmed: the first id and the last ones stay (F23).
 pub fn threading(view: &EmailView, conversation: Option<&Conversation>) -> (Option<String>, Vec<String>) {
     let told = conversation.and_then(|c| c.message_id.as_deref());
-    let Some(parent) = view.in_reply_to.as_deref().or(told) else {
+    let Some(parent) = view.in_reply_to.as_deref() else {
         return (None, view.references.clone().unwrap_or_default());
     };
     if let Some(references) = &view.references {

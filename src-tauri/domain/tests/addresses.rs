@@ -14,6 +14,13 @@ fn reply(in_reply_to: Value, references: Value) -> EmailView {
     Payload::parse("email.reply", value, &[]).unwrap().email().unwrap()
 }
 
+fn send() -> EmailView {
+    let value = json!({
+        "from": {"email": "support@shop.example"}, "to": [{"email": "robin@customer.example"}], "subject": "x", "text": "y"
+    });
+    Payload::parse("email.send", value, &[]).unwrap().email().unwrap()
+}
+
 #[test]
 fn ordinary_addresses_are_taken() {
     for address in [
@@ -127,11 +134,15 @@ fn threading_takes_what_the_payload_says_and_builds_what_it_leaves_open() {
     let parent = Conversation::parse(json!({"message_id": "<m3@x>", "references": ["<m1@x>", "<m2@x>"]})).unwrap();
     let ids = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
     let m3 = Some("<m3@x>".to_owned());
-    // Nothing said: parent and its references.
+    // The parent alone said: its references are built.
     assert_eq!(
-        threading(&reply(Value::Null, Value::Null), Some(&parent)),
+        threading(&reply(json!("<m3@x>"), Value::Null), Some(&parent)),
         (m3.clone(), ids(&["<m1@x>", "<m2@x>", "<m3@x>"]))
     );
+    // Null said: no parent is written, although the conversation has one.
+    assert_eq!(threading(&reply(Value::Null, Value::Null), Some(&parent)), (None, vec![]));
+    // A send threads with nothing: its payload has no such field that a person could have approved.
+    assert_eq!(threading(&send(), Some(&parent)), (None, vec![]));
     // All said: as it is.
     assert_eq!(threading(&reply(json!("<m3@x>"), json!(["<z@x>"])), Some(&parent)), (m3, ids(&["<z@x>"])));
     // An answer to another message does not take this one's references along.
@@ -153,7 +164,7 @@ fn f23_a_long_thread_keeps_the_first_and_the_last_ids() {
     let ids: Vec<String> = (0..60).map(|n| format!("<{n:02}{}@mail.example>", "x".repeat(23))).collect();
     assert_eq!(ids[0].len(), 40);
     let parent = Conversation::parse(json!({"message_id": "<parent@mail.example>", "references": ids})).unwrap();
-    let (_, references) = threading(&reply(Value::Null, Value::Null), Some(&parent));
+    let (_, references) = threading(&reply(json!("<parent@mail.example>"), Value::Null), Some(&parent));
     assert_eq!(references.first(), Some(&ids[0]));
     assert_eq!(references[references.len() - 2..], [ids[59].clone(), "<parent@mail.example>".to_owned()]);
     assert!("References: ".len() + references.join(" ").len() <= 998, "fits a line even unfolded");

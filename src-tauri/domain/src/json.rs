@@ -35,13 +35,20 @@ pub const MAX_SAFE: u64 = (1 << 53) - 1;
 
 /// Parses `bytes` strictly.
 pub fn parse(bytes: &[u8]) -> Result<Value, FieldError> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|e| FieldError::new("", format!("not valid UTF-8 at byte {}", e.valid_up_to())))?;
+    let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(bytes, e.valid_up_to()))?;
     let context = Context::default();
     let mut de = serde_json::Deserializer::from_str(text);
     let value = Strict(&context).deserialize(&mut de).map_err(|e| context.error(&e.to_string()))?;
     de.end().map_err(|e| FieldError::new("", e.to_string()))?;
     Ok(value)
+}
+
+/// Read up to where it breaks, so that the field can be named.
+fn not_utf8(bytes: &[u8], at: usize) -> FieldError {
+    let context = Context::default();
+    let _ = Strict(&context).deserialize(&mut serde_json::Deserializer::from_slice(bytes));
+    let refused = context.refused.borrow_mut().take();
+    refused.unwrap_or_else(|| FieldError::new(context.at(), format!("not valid UTF-8 at byte {at}")))
 }
 
 /// The path to the value being read, and the first refusal of ours, which serde would otherwise turn into prose.

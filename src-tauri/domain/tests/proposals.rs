@@ -175,7 +175,8 @@ fn f54_duplicate_keys_and_integers_beyond_53_bits_are_refused_with_their_path() 
         let error = Proposal::parse(text.as_bytes()).unwrap_err();
         assert_eq!(error.field, "actions[0].payload.fields.deal_id", "{number}: {error}");
     }
-    assert!(Proposal::parse(b"{\"event_id\":\"\xff\"}").unwrap_err().reason.contains("UTF-8"));
+    let torn = Proposal::parse(b"{\"actions\":[{\"step\":\"\xff\"}]}").unwrap_err();
+    assert!(torn.reason.contains("UTF-8") && torn.field == "actions[0].step", "{torn}");
     assert!(Proposal::parse(b"{} {}").is_err());
 }
 

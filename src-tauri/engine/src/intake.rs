@@ -13,6 +13,7 @@ use crate::failure::{Code, Failure};
 use crate::keychain::Keychain;
 use crate::view::{ContractDoc, ProposalActionAnswer, ProposalAnswer, SourceAction};
 use countersign_domain::canonical::sha256;
+use countersign_domain::json::FieldError;
 use countersign_domain::{ActionId, LedgerSecret, PersonId, Proposal, Timestamp};
 use countersign_ledger::{ActionRecord, Ledger, ReceivedAction, SourceRecord};
 
@@ -94,7 +95,9 @@ impl Intake {
     /// Bad input with the field's path; then nothing was stored. A conflict or a lack of permission is an answer, not an
     /// error: the delivery is recorded and shown to the owner.
     pub async fn propose(&self, source: &Permitted, document: &[u8]) -> Result<ProposalAnswer, Failure> {
-        let proposal = Proposal::parse(document)?;
+        // A refusal of the whole has no path inside it.
+        let whole = |e: FieldError| if e.field.is_empty() { e.within("document") } else { e };
+        let proposal = Proposal::parse(document).map_err(whole)?;
         let received = self.ledger.receive(&proposal, &source.0, &self.secret, &self.owner, self.clock.now()).await?;
         Ok(ProposalAnswer {
             delivery: received.delivery.to_string(),

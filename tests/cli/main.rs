@@ -1,6 +1,7 @@
 //! The command line as an outsider calls it: exit codes, fields and answers of interfaces.md.
 
 mod decisions;
+mod holds;
 mod home;
 mod intake;
 mod outcomes;

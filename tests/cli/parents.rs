@@ -8,15 +8,15 @@ use countersign_engine::{Clock, Code, Core, Desk, Home, InitArgs, Intake, Memory
 use serde_json::{Value, json};
 use testkit::Scratch;
 
-struct Stage {
-    desk: Desk,
-    intake: Intake,
-    embedded: Embedded,
+pub struct Stage {
+    pub desk: Desk,
+    pub intake: Intake,
+    pub embedded: Embedded,
     _scratch: Scratch,
 }
 
 impl Stage {
-    async fn set() -> Stage {
+    pub async fn set() -> Stage {
         let scratch = Scratch::new("");
         let home = Home::at(scratch.join("home"));
         let secrets = SecretsChoice::Memory(MemoryStore::default());
@@ -34,13 +34,13 @@ impl Stage {
         Stage { desk, intake, embedded, _scratch: scratch }
     }
 
-    async fn propose(&self, document: &Value) -> ActionId {
+    pub async fn propose(&self, document: &Value) -> ActionId {
         let source = self.intake.by_name(story::SOURCE).await.expect("the story's source");
         let answer = self.intake.propose(&source, document.to_string().as_bytes()).await.expect("well formed");
         answer.actions[0].id.as_deref().expect("an action").parse().expect("a number")
     }
 
-    async fn of_request(&self, request: &str) -> ActionDoc {
+    pub async fn of_request(&self, request: &str) -> ActionDoc {
         let core = self.desk.core();
         let all = core.ledger.actions_of_request(story::SOURCE, request, None).await.expect("it reads");
         self.desk.action(all[0].id()).await.expect("a document")
@@ -51,7 +51,7 @@ fn number(doc: &ActionDoc) -> ActionId {
     doc.id.parse().expect("a number")
 }
 
-fn with_code<'d>(doc: &'d ActionDoc, code: &str) -> Vec<&'d FindingDoc> {
+pub fn with_code<'d>(doc: &'d ActionDoc, code: &str) -> Vec<&'d FindingDoc> {
     doc.findings.iter().filter(|f| f.code == code).collect()
 }
 
@@ -108,4 +108,27 @@ async fn r17_a_message_that_is_missing_or_differs_holds_the_approval() {
     let differs = with_code(&doc, "parent_differs");
     assert!(differs.len() == 1 && differs[0].holds && differs[0].text.contains("text"), "{:?}", doc.findings);
     assert_eq!(doc.conversation.expect("it is shown").checked, "differs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r17_a_conversation_replaced_after_it_matched_is_compared_again() {
+    let stage = Stage::set().await;
+    sandbox_home::tell_story(stage.desk.core(), &stage.intake, &stage.embedded).await.expect("three proposals");
+    let id = number(&stage.of_request("sandbox-chairs").await);
+    stage.desk.check_parent(id).await.expect("it asks");
+    assert_eq!(stage.desk.action(id).await.expect("a document").conversation.expect("shown").checked, "matches");
+
+    let told = story::conversations(crate::shared::START);
+    let chairs = told.iter().find(|c| c.proposal["request_id"] == "sandbox-chairs").expect("it is told");
+    let mut again = chairs.proposal.clone();
+    again["event_id"] = json!("evt-again");
+    again["conversation"]["text"] = json!("Please send the chairs to my other address.");
+    again["actions"][0]["payload"]["text"] = json!("We send them to the other address.");
+    assert_eq!(stage.propose(&again).await, id, "the draft is replaced");
+    let doc = stage.desk.action(id).await.expect("a document");
+    assert_eq!(doc.conversation.expect("shown").checked, "not_checked", "nobody asked about these words");
+    let held = stage.desk.approve(id, &doc.payload_hash, &[]).await.expect_err("the customer never wrote that");
+    assert_eq!((held.code, held.field.as_deref()), (Code::NotPermitted, Some("parent_differs:in_reply_to")));
+    let doc = stage.desk.action(id).await.expect("a document");
+    assert_eq!((doc.state.as_str(), doc.conversation.expect("shown").checked.as_str()), ("prepared", "differs"));
 }

@@ -98,11 +98,8 @@ impl Desk {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<RowRecord>, Failure> {
-        let of = |state| PageFilter {
-            environment: Some(environment.clone()),
-            states: vec![state],
-            ..PageFilter::default()
-        };
+        let of =
+            |state| PageFilter { environment: Some(environment.clone()), states: vec![state], ..PageFilter::default() };
         let mut page = match states.contains(&State::Unknown) {
             true => self.ledger().page(&of(State::Unknown), after, limit.clamp(1, 500)).await?,
             false => Page { rows: Vec::new(), next: None },

@@ -8,7 +8,11 @@ use serde_json::json;
 
 /// Takes the triggers away, as somebody with the file in hand can.
 async fn disarm(s: &Stage) {
-    for row in s.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'").await {
+    drop_triggers(s, "true").await;
+}
+
+async fn drop_triggers(s: &Stage, which: &str) {
+    for row in s.rows(&format!("SELECT name FROM sqlite_master WHERE type = 'trigger' AND {which}")).await {
         let name: String = sqlx::Row::try_get(&row, 0).expect("a name");
         s.raw(&format!("DROP TRIGGER {name}")).await;
     }
@@ -191,7 +195,8 @@ async fn r30_inv5_no_write_builds_upon_an_altered_row() {
         disarm(&s).await;
         let altered = format!("UPDATE actions SET after_action = NULL WHERE n = {}", id.0);
         assert_eq!(s.raw(&altered).await, 1);
-        let note = json!({ "record": { "type": "contact", "match": { "email": "robin@customer.example" } }, "text": "New" });
+        let note =
+            json!({ "record": { "type": "contact", "match": { "email": "robin@customer.example" } }, "text": "New" });
         let payload = countersign_domain::Payload::parse("crm.note", note.clone(), &[]).expect("a payload");
         let done = match write {
             "sign" => s.ledger.signable(id, &s.secret).await.map(|_| ()),
@@ -243,6 +248,42 @@ async fn r30_inv5_an_attempt_under_way_does_not_cross_or_close_over_an_altered_r
         assert!(matches!(done, Err(LedgerError::Corrupt { what: "state", .. })), "{done:?}");
         assert_eq!(s.state(id).await, State::InProgress);
         assert!(s.broken().await.iter().any(|b| b.what == "state"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r26_one_damaged_row_does_not_keep_stale_claims_and_expiry_of_others_waiting() {
+    for damage in [
+        "UPDATE actions SET allowed = 9 WHERE n = 1",
+        "UPDATE actions SET payload_hash = 'x' WHERE n = 1",
+        "UPDATE attempts SET crossed_at = NULL WHERE action = 1",
+        "UPDATE attempts SET crossed_at = 1 WHERE action = 2",
+        "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) VALUES (3, 1, 'gone', 1, 0)",
+    ] {
+        let s = Stage::sqlite().await;
+        let (one, two) = (s.approved("req-1").await, s.approved("req-2").await);
+        s.approved("req-3").await;
+        let (four, late, hurt_too) = (s.approved("req-4").await, s.approved("req-5").await, s.approved("req-6").await);
+        let claim = s.claim(one).await;
+        s.cross(&claim).await;
+        s.claim(two).await;
+        s.claim(four).await;
+        // The journal goes on: its head is moved by a trigger.
+        drop_triggers(&s, "tbl_name <> 'journal'").await;
+        assert!(s.raw(&format!("PRAGMA ignore_check_constraints = ON; {damage}")).await > 0, "{damage}");
+        s.raw(&format!("UPDATE actions SET owner = 'Sam' WHERE n = {}", hurt_too.0)).await;
+        let back = s.ledger.recover_stale(&worker("w2"), s.now()).await.expect("the others are recovered");
+        let done: Vec<_> = back.iter().map(|(id, standing)| (*id, standing.state)).collect();
+        let sound = [(one, State::Unknown), (two, State::Approved), (four, State::Approved)];
+        let hurt = if damage.contains("action = 2") { two } else { one };
+        let expected: Vec<_> =
+            sound.into_iter().filter(|(id, _)| damage.starts_with("INSERT") || *id != hurt).collect();
+        assert_eq!(done, expected, "{damage}");
+        s.pass(80 * HOUR);
+        let expired = s.ledger.expire_due(s.now()).await.expect("the others expire");
+        assert!(expired.contains(&late) && !expired.contains(&hurt_too), "{damage}: {expired:?}");
+        let broken = s.broken().await;
+        assert!(broken.iter().any(|b| b.what == "state" && b.id == hurt_too.to_string()), "{damage}: {broken:?}");
     }
 }
 
@@ -399,3 +440,26 @@ on_both!(r30_columns_that_disagree_are_refused_by_the_database, async |s: Stage|
         assert!(s.try_raw(&statement).await.is_err(), "allowed: {set}");
     }
 });
+
+/// One damaged row is left out of a list; the others are shown, found and carried on with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r30_a_damaged_row_holds_up_no_other() {
+    let s = Stage::sqlite().await;
+    let damaged = s.approved("req-1").await;
+    let whole = s.approved("req-2").await;
+    let last = s.approved("req-3").await;
+    for id in [damaged, whole] {
+        s.claim(id).await;
+    }
+    // The journal goes on: its head is moved by a trigger.
+    drop_triggers(&s, "tbl_name <> 'journal'").await;
+    s.raw(&format!("UPDATE actions SET request_id = 'req-x' WHERE n = {}", damaged.0)).await;
+    let back = s.ledger.recover_stale(&worker("w2"), s.now()).await.expect("the other one is recovered");
+    assert_eq!(back.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [whole]);
+    let filter = countersign_ledger::PageFilter { environment: Some("live".to_owned()), ..Default::default() };
+    let page = s.ledger.page(&filter, None, 2).await.expect("a page");
+    assert_eq!(page.rows.iter().map(|r| r.id).collect::<Vec<_>>(), [last, whole]);
+    s.pass(80 * HOUR);
+    assert_eq!(s.ledger.expire_due(s.now()).await.expect("looked"), [whole, last]);
+    assert!(s.broken().await.iter().any(|b| b.what == "action" && b.id == damaged.to_string()));
+}

@@ -47,7 +47,7 @@ impl Ledger {
 
     /// Whether this file was made by `backup` and not taken into use since.
     pub async fn is_backup(&self) -> Result<bool, LedgerError> {
-        let mut tx = self.pools().read("reading a setting").await?;
+        let mut tx = self.pools().bare("reading a setting").await?;
         Ok(directory::setting(&mut tx, BACKUP).await?.is_some_and(|v| !v.is_empty()))
     }
 }

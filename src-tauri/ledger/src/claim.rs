@@ -14,13 +14,18 @@ use countersign_domain::{
 use serde_json::{Value, json};
 
 statements! {
-    // One destination's next action: due, its order satisfied, no other action of the same record under way or in doubt.
-    DUE = "SELECT a.n, a.not_before FROM actions a WHERE a.state = 'approved' AND a.destination = $1 \
-        AND a.not_before <= $2 AND a.revised = 0 AND a.attempts < a.allowed AND (a.expires_at IS NULL OR a.expires_at > $2) \
+    // One destination's next action: due, its order satisfied, no other action of the same record under way or in doubt,
+    // its environment's sending on, dispatch not frozen. $4 is one action's number, or zero for any.
+    DUE = "SELECT a.n, a.not_before FROM actions a JOIN destinations d ON d.name = a.destination \
+        JOIN settings s ON s.key = 'sending/' || d.environment WHERE a.state = 'approved' AND a.destination = $1 \
+        AND a.not_before <= $2 AND ($4 = 0 OR a.n = $4) AND d.removed_at IS NULL AND s.value = 'on' \
+        AND NOT EXISTS (SELECT 1 FROM settings f WHERE f.key = 'frozen' AND f.value NOT IN ('', 'off')) \
+        AND a.revised = 0 AND a.attempts < a.allowed AND (a.expires_at IS NULL OR a.expires_at > $2) \
         AND (a.after_action IS NULL OR EXISTS (SELECT 1 FROM actions w WHERE w.n = a.after_action AND w.state = 'accepted')) \
         AND (a.record_key IS NULL OR NOT EXISTS (SELECT 1 FROM actions o WHERE o.record_key = a.record_key \
             AND o.n <> a.n AND o.state IN ('in_progress', 'unknown'))) \
         ORDER BY a.not_before, a.n LIMIT $3";
+    MAY_SEND = "SELECT key, value FROM settings WHERE key = 'frozen' OR key = $1";
     OPEN_ATTEMPT = "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) \
         SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \
         CAST($4 AS BIGINT) FROM attempts WHERE action = $1 RETURNING n, number";
@@ -39,7 +44,7 @@ impl Ledger {
     pub async fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claimed, LedgerError> {
         // Looked at without the write lock first: most ticks find nothing.
         {
-            let mut tx = self.pools().read("looking for what is due").await?;
+            let mut tx = self.pools().bare("looking for what is due").await?;
             if due(&mut tx, request).await?.is_empty() {
                 return Ok(Claimed::None);
             }
@@ -52,7 +57,7 @@ impl Ledger {
     /// Repeats an unknown action under the same key: it goes in progress, in doubt. An expired approval is no bar.
     pub async fn claim_repeat(&self, action: ActionId, request: &ClaimRequest<'_>) -> Result<Claimed, LedgerError> {
         let mut w = self.pools().write("claiming an action again", Durable::Rides).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         countersign_domain::advance(&current.standing, &Fact::Repeated)?;
         if !sending(w.conn(), &current.environment).await? || !request.reach.contains(&current.destination) {
             return Ok(Claimed::None);
@@ -67,7 +72,7 @@ impl Ledger {
         fact: Fact,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, LedgerError> {
-        let checked = check(w.conn(), n, &fact, request).await;
+        let checked = check(&mut w, n, &fact, request).await;
         let (current, order) = match checked {
             Ok(Ok(good)) => good,
             Ok(Err(why)) => return Ok(Claimed::Refused { action: n, why: why.into() }),
@@ -87,8 +92,8 @@ impl Ledger {
                 true => Conflict::AttemptOpen.into(),
                 false => failed("opening an attempt", e),
             })?;
-        let (attempt, number) = (row.int("n")?, row.num("number")?);
-        let noted = noted(w.conn(), n.0).await?;
+        let (attempt, number): (i64, u32) = (row.int("n")?, row.num("number")?);
+        let noted = if number > 1 { noted(w.conn(), n.0).await? } else { Vec::new() };
         let details = json!({ "attempt": attempt, "number": number, "worker": request.worker.0 });
         let change = |a: &mut Action| {
             a.attempt = Some(attempt);
@@ -115,7 +120,7 @@ impl Ledger {
     pub async fn record_crossing(&self, claim: &Claim, noted: &Value, now: Timestamp) -> Result<Standing, LedgerError> {
         let doing = "writing down the crossing";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), claim.action).await?;
+        let current = Action::take(&mut w, claim.action).await?;
         if current.attempt != Some(claim.attempt.0) || current.worker.as_deref() != Some(claim.worker.0.as_str()) {
             return Err(Conflict::ClaimLost.into());
         }
@@ -158,7 +163,7 @@ impl Ledger {
     pub async fn situation_changed(&self, claim: &Claim, why: &str, now: Timestamp) -> Result<Standing, LedgerError> {
         let doing = "recording a changed situation";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), claim.action).await?;
+        let current = Action::take(&mut w, claim.action).await?;
         let evidence = json!({ "situation": why });
         let mut details = close::close_row(&mut w, claim, "not_sent", &evidence, None, now).await?;
         details["reason"] = json!(why);
@@ -177,7 +182,7 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "recording what was found before crossing";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), claim.action).await?;
+        let current = Action::take(&mut w, claim.action).await?;
         let evidence = json!({ "found": receipt });
         let mut details = close::close_row(&mut w, claim, "not_sent", &evidence, None, now).await?;
         details["receipt"] = json!(receipt);
@@ -201,7 +206,11 @@ impl Ledger {
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let mut done = Vec::new();
         for open in open_attempts(w.conn()).await?.into_iter().filter(|a| a.worker != *alive) {
-            let current = Action::get(w.conn(), open.action).await?;
+            let Some(current) = Action::take_if_intact(&mut w, open.action).await? else { continue };
+            if current.attempt != Some(open.attempt.0) || current.standing.crossing != open.crossed_at.is_some() {
+                tracing::error!(attempt = %open.attempt, "it is not the one its action tells of; `verify` names it");
+                continue;
+            }
             let outcome = if open.crossed_at.is_some() { "unclear" } else { "not_sent" };
             let evidence = json!({ "stale": "the worker that held the claim is gone" });
             let details = close::close_open(&mut w, open.attempt, outcome, &evidence, now).await?;
@@ -218,7 +227,7 @@ impl Ledger {
     }
 
     pub async fn open_attempts(&self) -> Result<Vec<OpenAttempt>, LedgerError> {
-        let mut tx = self.pools().read("reading open attempts").await?;
+        let mut tx = self.pools().bare("reading open attempts").await?;
         open_attempts(&mut tx).await
     }
 
@@ -275,12 +284,13 @@ fn candidate(
 /// Proves an action and makes the order of it. The outer error is what does not hold, the inner one an approval that
 /// does not count.
 async fn check(
-    conn: &mut Conn,
+    w: &mut Write,
     n: ActionId,
     fact: &Fact,
     request: &ClaimRequest<'_>,
 ) -> Result<Result<(Action, Countersigned), NotCountersigned>, LedgerError> {
-    let current = Action::get(conn, n).await?;
+    let current = Action::take(w, n).await?;
+    let conn = w.conn();
     countersign_domain::advance(&current.standing, fact)?;
     let key = current.need_key()?.idempotency_key(request.secret);
     if current.idempotency_key.as_ref() != Some(&key) {
@@ -305,11 +315,21 @@ async fn check(
 
 /// Whether this environment's sending is on and dispatch is not frozen.
 pub(crate) async fn sending(conn: &mut Conn, environment: &str) -> Result<bool, LedgerError> {
-    if directory::setting(conn, directory::FROZEN).await?.is_some_and(|v| !v.is_empty() && v != "off") {
-        return Ok(false);
+    let own = format!("{}{environment}", directory::SENDING);
+    let rows = sqlx::query(MAY_SEND)
+        .bind(own.clone())
+        .fetch_all(conn)
+        .await
+        .map_err(|e| failed("reading whether sending is on", e))?;
+    let mut on = false;
+    for row in &rows {
+        let (key, value) = (row.text("key")?, row.text("value")?);
+        if key == directory::FROZEN && !value.is_empty() && value != "off" {
+            return Ok(false);
+        }
+        on |= key == own && value == "on";
     }
-    let on = directory::setting(conn, &format!("{}{environment}", directory::SENDING)).await?;
-    Ok(on.as_deref() == Some("on"))
+    Ok(on)
 }
 
 /// What may be claimed now, the longest waiting first.
@@ -319,26 +339,19 @@ async fn due(conn: &mut Conn, request: &ClaimRequest<'_>) -> Result<Vec<ActionId
     {
         return Ok(Vec::new());
     }
-    // With one action named, all that is due at its destination has to be read to find it.
-    let limit = if request.only.is_some() { i64::from(i32::MAX) } else { request.skip.len() as i64 + 1 };
     let mut found = Vec::new();
     for destination in request.reach {
-        let Some(d) = directory::destination(conn, destination).await?.filter(|d| d.removed_at.is_none()) else {
-            continue;
-        };
-        if !sending(conn, &d.environment).await? {
-            continue;
-        }
         let rows = sqlx::query(DUE)
             .bind(destination.clone())
             .bind(request.now.millis())
-            .bind(limit)
+            .bind(request.skip.len() as i64 + 1)
+            .bind(request.only.map_or(0, |a| a.0))
             .fetch_all(&mut *conn)
             .await
             .map_err(|e| failed("looking for what is due", e))?;
         for row in &rows {
             let n = ActionId(row.int("n")?);
-            if !request.skip.contains(&n) && request.only.is_none_or(|only| only == n) {
+            if !request.skip.contains(&n) {
                 found.push((row.int("not_before")?, n));
             }
         }

@@ -30,7 +30,7 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "closing an attempt";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), claim.action).await?;
+        let current = Action::take(&mut w, claim.action).await?;
         let held =
             current.attempt == Some(claim.attempt.0) && current.worker.as_deref() == Some(claim.worker.0.as_str());
         if !held {

@@ -27,7 +27,9 @@ statements! {
     WIRE = "SELECT bytes FROM wires WHERE action = $1 AND hash = $2";
     PUT_PERSON_OF_ACTION = "INSERT INTO action_people (action, email) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     DROP_PEOPLE_OF_ACTION = "DELETE FROM action_people WHERE action = $1";
-    PEOPLE_OF_ACTION = "SELECT email FROM action_people WHERE action = $1 ORDER BY email";
+    KNOW_PEOPLE_OF = "INSERT INTO known_people (environment, email, times) \
+        SELECT CAST($2 AS TEXT), email, 1 FROM action_people WHERE action = $1 \
+        ON CONFLICT (environment, email) DO UPDATE SET times = known_people.times + excluded.times";
     KNOW_PERSON = "INSERT INTO known_people (environment, email, times) VALUES ($1, $2, $3) \
         ON CONFLICT (environment, email) DO UPDATE SET times = known_people.times + excluded.times";
 }
@@ -159,9 +161,15 @@ pub(crate) async fn put_payload(w: &mut Write, new: NewPayload<'_>, now: Timesta
 }
 
 /// Replaces the people an action goes to.
-pub(crate) async fn put_people(w: &mut Write, action: i64, people: &[String]) -> Result<(), LedgerError> {
+pub(crate) async fn change_people(w: &mut Write, action: i64, people: &[String]) -> Result<(), LedgerError> {
     let doing = "storing whom an action goes to";
     sqlx::query(DROP_PEOPLE_OF_ACTION).bind(action).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+    put_people(w, action, people).await
+}
+
+/// The people a new action goes to.
+pub(crate) async fn put_people(w: &mut Write, action: i64, people: &[String]) -> Result<(), LedgerError> {
+    let doing = "storing whom an action goes to";
     for email in people {
         sqlx::query(PUT_PERSON_OF_ACTION)
             .bind(action)
@@ -186,14 +194,12 @@ pub(crate) async fn know(w: &mut Write, environment: &str, email: &str, times: i
 
 /// Everybody an accepted action went to is known from now on.
 pub(crate) async fn know_people_of(w: &mut Write, action: &Action) -> Result<(), LedgerError> {
-    let rows = sqlx::query(PEOPLE_OF_ACTION)
+    sqlx::query(KNOW_PEOPLE_OF)
         .bind(action.n)
-        .fetch_all(w.conn())
+        .bind(action.environment.clone())
+        .execute(w.conn())
         .await
-        .map_err(|e| failed("reading whom an action went to", e))?;
-    for row in rows {
-        know(w, &action.environment, &row.text("email")?, 1).await?;
-    }
+        .map_err(|e| failed("remembering whom an action went to", e))?;
     Ok(())
 }
 

@@ -37,7 +37,7 @@ impl Ledger {
     ) -> Result<u32, LedgerError> {
         let doing = "storing an edit";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         // Says why first: an approved action has to be undone, whatever the version.
         countersign_domain::advance(&current.standing, &Fact::Redrafted)?;
         if current.payload_version != replaces {
@@ -49,7 +49,7 @@ impl Ledger {
         let new = NewPayload { action: action.0, version, payload, hash: Some(hash), by: &by.0 };
         content::put_payload(&mut w, new, now).await?;
         let face = face(&current.destination, payload);
-        content::put_people(&mut w, action.0, &face.people).await?;
+        content::change_people(&mut w, action.0, &face.people).await?;
         let details = json!({ "payload": { "version": version, "hash": hash, "content": content_hash(payload) } });
         let change = |a: &mut Action| {
             a.payload_version = version;
@@ -109,7 +109,7 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "storing an approval";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         // What is not possible at all is said before what does not fit.
         countersign_domain::advance(&current.standing, &Fact::Approved { complete: true, frees_key })?;
         fits(&mut w, &current, approval, wire).await?;
@@ -174,7 +174,7 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "storing a decision";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         let details = json!({ "reason": reason });
         let change = |a: &mut Action| {
             // An undone draft is an ordinary draft again; elsewhere the reason says why it is where it is.
@@ -189,7 +189,7 @@ impl Ledger {
     pub async fn release(&self, action: ActionId, by: &PersonId, now: Timestamp) -> Result<Standing, LedgerError> {
         let doing = "releasing an action from its order";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         countersign_domain::advance(&current.standing, &Fact::Released)?;
         let waits_for = current.after.ok_or(Conflict::NoOrder)?;
         let other = Action::get(w.conn(), ActionId(waits_for)).await?;
@@ -215,7 +215,7 @@ impl Ledger {
     pub async fn send_now(&self, action: ActionId, by: &PersonId, now: Timestamp) -> Result<Standing, LedgerError> {
         let doing = "ending an undo window";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         if current.standing.state != State::Approved || current.waits == Waits::Backoff {
             return Err(Conflict::NotInUndoWindow.into());
         }
@@ -238,7 +238,7 @@ impl Ledger {
         let rows = sqlx::query(EXPIRING).bind(now.millis()).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
         let mut done = Vec::new();
         for row in rows {
-            let current = Action::get(w.conn(), ActionId(row.int("n")?)).await?;
+            let Some(current) = Action::take_if_intact(&mut w, ActionId(row.int("n")?)).await? else { continue };
             let change = |a: &mut Action| a.reason = Some("the approval expired before it was used".to_owned());
             apply::apply(&mut w, &current, &Fact::Expired, change, json!({}), "countersign", now).await?;
             done.push(current.id());
@@ -249,7 +249,7 @@ impl Ledger {
 
     /// Looked at without the write lock, since a tick comes every second.
     async fn any_expiring(&self, now: Timestamp) -> Result<bool, LedgerError> {
-        let mut tx = self.pools().read("looking for approvals that grew too old").await?;
+        let mut tx = self.pools().bare("looking for approvals that grew too old").await?;
         let row = sqlx::query(EXPIRING)
             .bind(now.millis())
             .fetch_optional(&mut *tx)
@@ -270,7 +270,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let doing = "clearing a finding";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         if current.payload_version != version {
             return Err(Conflict::VersionMoved { current: current.payload_version }.into());
         }
@@ -290,7 +290,7 @@ impl Ledger {
     }
 
     pub async fn cleared(&self, action: ActionId) -> Result<Vec<Cleared>, LedgerError> {
-        let mut tx = self.pools().read("reading cleared findings").await?;
+        let mut tx = self.pools().bare("reading cleared findings").await?;
         cleared(&mut tx, action.0).await
     }
 
@@ -316,7 +316,7 @@ impl Ledger {
     }
 
     pub async fn kept_text(&self, action: ActionId, by: &PersonId) -> Result<Option<String>, LedgerError> {
-        let mut tx = self.pools().read("reading what was typed").await?;
+        let mut tx = self.pools().bare("reading what was typed").await?;
         let row = sqlx::query(KEPT_TEXT)
             .bind(action.0)
             .bind(by.0.clone())
@@ -394,6 +394,9 @@ async fn put_approval(w: &mut Write, action: ActionId, a: &Approval) -> Result<i
 
 /// Who signed the approvals that count, oldest first.
 async fn signers(conn: &mut Conn, action: &Action) -> Result<Vec<PersonId>, LedgerError> {
+    if action.standing.signed == 0 {
+        return Ok(Vec::new());
+    }
     let rows = sqlx::query(SIGNERS)
         .bind(action.n)
         .bind(i64::from(action.ended_sequence))

@@ -178,7 +178,7 @@ impl Ledger {
 
     /// Certificates of devices that were not withdrawn. `Roster::new` keeps those that verify.
     pub async fn device_certs(&self) -> Result<Vec<DeviceCert>, LedgerError> {
-        let mut tx = self.pools().read("reading devices").await?;
+        let mut tx = self.pools().bare("reading devices").await?;
         let rows = sqlx::query(DEVICES).fetch_all(&mut *tx).await.map_err(|e| failed("reading devices", e))?;
         rows.iter()
             .map(|r| {
@@ -240,7 +240,7 @@ impl Ledger {
 
     /// Removed ones are left out.
     pub async fn destinations(&self, environment: Option<&str>) -> Result<Vec<DestinationRecord>, LedgerError> {
-        let mut tx = self.pools().read("reading destinations").await?;
+        let mut tx = self.pools().bare("reading destinations").await?;
         let rows =
             sqlx::query(DESTINATIONS).fetch_all(&mut *tx).await.map_err(|e| failed("reading destinations", e))?;
         let all: Result<Vec<_>, _> = rows.iter().map(read_destination).collect();
@@ -249,7 +249,7 @@ impl Ledger {
 
     /// Also a removed one.
     pub async fn destination(&self, name: &str) -> Result<Option<DestinationRecord>, LedgerError> {
-        let mut tx = self.pools().read("reading a destination").await?;
+        let mut tx = self.pools().bare("reading a destination").await?;
         destination(&mut tx, name).await
     }
 
@@ -371,7 +371,7 @@ impl Ledger {
 
     /// Revoked ones too.
     pub async fn sources(&self) -> Result<Vec<SourceRecord>, LedgerError> {
-        let mut tx = self.pools().read("reading sources").await?;
+        let mut tx = self.pools().bare("reading sources").await?;
         let rows = sqlx::query(SOURCES).fetch_all(&mut *tx).await.map_err(|e| failed("reading sources", e))?;
         rows.iter().map(read_source).collect()
     }
@@ -387,7 +387,7 @@ impl Ledger {
     }
 
     async fn one_source(&self, statement: &'static str, by: &str) -> Result<Option<SourceRecord>, LedgerError> {
-        let mut tx = self.pools().read("reading a source").await?;
+        let mut tx = self.pools().bare("reading a source").await?;
         one_source(&mut tx, statement, by).await
     }
 
@@ -408,12 +408,12 @@ impl Ledger {
     }
 
     pub async fn setting(&self, key: &str) -> Result<Option<String>, LedgerError> {
-        let mut tx = self.pools().read("reading a setting").await?;
+        let mut tx = self.pools().bare("reading a setting").await?;
         setting(&mut tx, key).await
     }
 
     pub async fn settings(&self) -> Result<Vec<(String, String)>, LedgerError> {
-        let mut tx = self.pools().read("reading settings").await?;
+        let mut tx = self.pools().bare("reading settings").await?;
         let rows = sqlx::query(SETTINGS).fetch_all(&mut *tx).await.map_err(|e| failed("reading settings", e))?;
         rows.iter().map(|r| Ok((r.text("key")?, r.text("value")?))).collect()
     }

@@ -52,7 +52,7 @@ impl Ledger {
         let doing = "recording a filing";
         // What was filed is found again by a look in Sent, so this may ride on the next sync.
         let mut w = self.pools().write(doing, Durable::Rides).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         sqlx::query(PUT_FILING)
             .bind(action.0)
             .bind(state.to_owned())
@@ -68,12 +68,12 @@ impl Ledger {
     }
 
     pub async fn filing(&self, action: ActionId) -> Result<Option<Filing>, LedgerError> {
-        let mut tx = self.pools().read("reading a filing").await?;
+        let mut tx = self.pools().bare("reading a filing").await?;
         filing(&mut tx, action.0).await
     }
 
     pub async fn filings_due(&self, now: Timestamp) -> Result<Vec<Filing>, LedgerError> {
-        let mut tx = self.pools().read("looking for filings").await?;
+        let mut tx = self.pools().bare("looking for filings").await?;
         let rows = sqlx::query(FILINGS_DUE)
             .bind(now.millis())
             .fetch_all(&mut *tx)

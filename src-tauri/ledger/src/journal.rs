@@ -131,12 +131,12 @@ pub(crate) async fn after(conn: &mut Conn, seq: i64, limit: u32) -> Result<Vec<S
 impl Ledger {
     /// Rows with a higher number than `seq`, in order.
     pub async fn journal_after(&self, seq: i64, limit: u32) -> Result<Vec<JournalRow>, LedgerError> {
-        let mut tx = self.pools().read("reading the journal").await?;
+        let mut tx = self.pools().bare("reading the journal").await?;
         Ok(after(&mut tx, seq, limit).await?.into_iter().map(|s| s.row).collect())
     }
 
     pub async fn head(&self) -> Result<Head, LedgerError> {
-        let mut tx = self.pools().read("reading the journal's head").await?;
+        let mut tx = self.pools().bare("reading the journal's head").await?;
         head(&mut tx).await
     }
 
@@ -145,7 +145,7 @@ impl Ledger {
         if seq == 0 {
             return Ok(Some(countersign_domain::chain::GENESIS));
         }
-        let mut tx = self.pools().read("reading the journal").await?;
+        let mut tx = self.pools().bare("reading the journal").await?;
         let row = sqlx::query(HASH_AT)
             .bind(seq)
             .fetch_optional(&mut *tx)

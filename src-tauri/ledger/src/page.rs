@@ -109,7 +109,7 @@ impl Ledger {
 
     /// Deliveries that were recorded but not taken, newest first.
     pub async fn not_taken(&self, limit: u32) -> Result<Vec<NotTaken>, LedgerError> {
-        let mut tx = self.pools().read("reading what was not taken").await?;
+        let mut tx = self.pools().bare("reading what was not taken").await?;
         let rows = sqlx::query(NOT_TAKEN)
             .bind(i64::from(limit.clamp(1, 500)))
             .fetch_all(&mut *tx)

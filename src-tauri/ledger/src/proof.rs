@@ -54,8 +54,16 @@ pub(crate) struct Proven {
 /// Proves an action that is about to be sent or looked for: the first thing that does not hold is the error.
 pub(crate) async fn prove(conn: &mut Conn, action: &Action, roster: &Roster) -> Result<Proven, LedgerError> {
     let told = journal_of(conn, action).await?;
-    let sealed = content::sealed(conn, action).await?;
-    payloads_of(conn, action, &told, true).await?;
+    let sealed = payloads_of(conn, action, &told, true)
+        .await?
+        .into_iter()
+        .find_map(|(stored, payload)| payload.filter(|_| stored.version == action.payload_version))
+        .map(|payload| -> Result<Sealed, LedgerError> {
+            Ok(Sealed::seal(action.need_key()?.clone(), action.payload_version, payload))
+        })
+        .transpose()?
+        .filter(|sealed| Some(sealed.hash()) == action.payload_hash)
+        .ok_or_else(|| LedgerError::corrupt("payload", action.id(), "the current one has another hash"))?;
     let hash = action.wire_hash.ok_or_else(|| LedgerError::corrupt("wire", action.id(), "there is none"))?;
     let wire = content::wire(conn, action.id(), hash).await?;
     let conversation = content::conversation(conn, action).await?;
@@ -64,8 +72,11 @@ pub(crate) async fn prove(conn: &mut Conn, action: &Action, roster: &Roster) -> 
         .into_iter()
         .filter(|a| a.sequence > action.ended_sequence)
         .collect();
-    attempts_of(conn, action, &told).await?;
-    words_of(conn, action, &told, roster).await?;
+    // Before the first claim there is nothing of these that a send could rest on.
+    if action.standing.crossed_once || told.rows.iter().any(|s| s.row.kind == "claimed") {
+        attempts_of(conn, action, &told).await?;
+        words_of(conn, action, &told, roster).await?;
+    }
     Ok(Proven { sealed, wire, conversation, approvals })
 }
 

@@ -36,12 +36,12 @@ statements! {
 
 impl Ledger {
     pub async fn action(&self, id: ActionId) -> Result<Option<ActionRecord>, LedgerError> {
-        let mut tx = self.pools().read("reading an action").await?;
+        let mut tx = self.pools().bare("reading an action").await?;
         Ok(Action::load(&mut tx, id).await?.map(Action::record))
     }
 
     pub async fn action_by_key(&self, key: &IdempotencyKey) -> Result<Option<ActionRecord>, LedgerError> {
-        let mut tx = self.pools().read("reading an action").await?;
+        let mut tx = self.pools().bare("reading an action").await?;
         let row = sqlx::query(BY_IDEMPOTENCY_KEY)
             .bind(key.as_str().to_owned())
             .fetch_optional(&mut *tx)
@@ -57,7 +57,7 @@ impl Ledger {
         request_id: &str,
         step: Option<&str>,
     ) -> Result<Vec<ActionRecord>, LedgerError> {
-        let mut tx = self.pools().read("reading a request").await?;
+        let mut tx = self.pools().bare("reading a request").await?;
         let mut query = sqlx::query(if step.is_some() { OF_REQUEST_AND_STEP } else { OF_REQUEST })
             .bind(source.to_owned())
             .bind(request_id.to_owned());
@@ -108,7 +108,7 @@ impl Ledger {
 
     /// What this environment's own history knows about people and domains. The owner's own domains are the caller's.
     pub async fn known_people(&self, environment: &str) -> Result<Known, LedgerError> {
-        let mut tx = self.pools().read("reading known people").await?;
+        let mut tx = self.pools().bare("reading known people").await?;
         let rows = sqlx::query(KNOWN_PEOPLE)
             .bind(environment.to_owned())
             .fetch_all(&mut *tx)

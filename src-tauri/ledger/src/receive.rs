@@ -281,7 +281,7 @@ impl Intake<'_> {
         let new = NewPayload { action: current.n, version, payload: &proposed.payload, hash: Some(hash), by: &by };
         content::put_payload(w, new, self.now).await?;
         let face = face(&proposed.destination, &proposed.payload);
-        content::put_people(w, current.n, &face.people).await?;
+        content::change_people(w, current.n, &face.people).await?;
         let details = json!({
             "delivery": self.delivery,
             "payload": { "version": version, "hash": hash, "content": content },

@@ -2,7 +2,7 @@
 //! an unknown action.
 
 use crate::proof::evidence_digest;
-use crate::rows::{Action, Get, action_columns, to_json};
+use crate::rows::{Action, Get, action_columns, skip_damaged, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::UnknownItem;
 use crate::{Conflict, Ledger, LedgerError, apply, claim, close, content};
@@ -35,7 +35,7 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "keeping what a look showed";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         let conclusive_absence = conclusive_absence && current.last_crossed == Some(last_crossed);
         let (number, digest) = put_sighting(&mut w, action, sighting, conclusive_absence, now).await?;
         let details = json!({ "sighting": number, "digest": digest });
@@ -81,7 +81,7 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "storing a verdict";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         if current.key.as_ref() != Some(&verdict.key) {
             return Err(Conflict::OtherAction.into());
         }
@@ -134,8 +134,8 @@ impl Ledger {
             .await
             .map_err(|e| failed("looking for what is unknown", e))?;
         let mut items = Vec::new();
-        for row in &rows {
-            items.push(item(&mut tx, Action::read(row)?).await?);
+        for action in Action::read_all(&rows)? {
+            items.extend(item(&mut tx, action).await.map(Some).or_else(skip_damaged)?);
         }
         Ok(items)
     }

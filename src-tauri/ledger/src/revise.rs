@@ -40,7 +40,7 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "completing an action";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::get(w.conn(), action).await?;
+        let current = Action::take(&mut w, action).await?;
         countersign_domain::advance(&current.standing, &Fact::Completed)?;
         let next = if current.key.is_some() {
             apply::apply(&mut w, &current, &Fact::Completed, |_| {}, json!({}), &by.0, now).await?
@@ -63,7 +63,7 @@ impl Ledger {
     ) -> Result<ActionId, LedgerError> {
         let doing = "revising an action";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let old = Action::get(w.conn(), action).await?;
+        let old = Action::take(&mut w, action).await?;
         countersign_domain::advance(&old.standing, &Fact::Revised)?;
         let key = ActionKey { revision: old.revision + 1, ..old.need_key()?.clone() };
         if let Some(other) = by_key(w.conn(), &key).await? {

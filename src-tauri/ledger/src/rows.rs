@@ -1,8 +1,9 @@
 //! Rows to domain values and back, with a check in each direction: what does not agree with itself is not handed on.
 
 use crate::LedgerError;
-use crate::tx::{Conn, statements};
-use crate::types::{ActionRecord, RowRecord, Waits};
+use crate::journal::Stored;
+use crate::tx::{Conn, Write, statements};
+use crate::types::{ActionRecord, Head, RowRecord, Waits};
 use countersign_domain::canonical::tagged_hash;
 use countersign_domain::{
     ActionId, ActionKey, ConversationHash, DeliveryId, IdempotencyKey, PayloadHash, PersonId, Receipt, Standing, State,
@@ -27,6 +28,9 @@ pub(crate) use action_columns;
 
 statements! {
     ACTION = concat!("SELECT ", action_columns!(), " FROM actions WHERE n = $1");
+    ACTION_TO_WRITE = concat!("SELECT ", action_columns!(), ", h.seq AS head_seq, h.hash AS head_hash, j.seq, j.at, \
+        j.action, j.kind, j.fact, j.by_whom, j.previous, j.hash FROM actions CROSS JOIN ledger_head h \
+        LEFT JOIN journal j ON j.seq = (SELECT MAX(seq) FROM journal WHERE action = $1) WHERE n = $1");
     ACTION_BY_KEY = concat!("SELECT ", action_columns!(), " FROM actions WHERE action_key = $1");
 }
 
@@ -171,6 +175,37 @@ impl Action {
 
     pub(crate) async fn get(conn: &mut Conn, id: ActionId) -> Result<Action, LedgerError> {
         Action::load(conn, id).await?.ok_or_else(|| LedgerError::not_found("action", id))
+    }
+
+    /// The same inside a write, in one go with the journal's head and the action's last journal row: a row that differs
+    /// from what was written down last is not built upon.
+    pub(crate) async fn take(w: &mut Write, id: ActionId) -> Result<Action, LedgerError> {
+        let row = sqlx::query(ACTION_TO_WRITE)
+            .bind(id.0)
+            .fetch_optional(w.conn())
+            .await
+            .map_err(|e| crate::tx::failed("reading an action", e))?
+            .ok_or_else(|| LedgerError::not_found("action", id))?;
+        let action = Action::read(&row)?;
+        let last = row.int_or_null("seq")?.map(|_| Stored::read(&row)).transpose()?;
+        crate::apply::told_last(&action, last)?;
+        w.head = Some(Head { seq: row.int("head_seq")?, hash: row.parsed("head_hash")? });
+        w.intact = Some((action.n, action.row_version));
+        Ok(action)
+    }
+
+    /// The same over a list of which one damaged row must not hold up the others: no claim takes it, `verify` names it.
+    pub(crate) async fn take_if_intact(w: &mut Write, id: ActionId) -> Result<Option<Action>, LedgerError> {
+        Action::take(w, id).await.map(Some).or_else(skip_damaged)
+    }
+
+    /// The readable ones of a list.
+    pub(crate) fn read_all(rows: &[AnyRow]) -> Result<Vec<Action>, LedgerError> {
+        let mut all = Vec::with_capacity(rows.len());
+        for row in rows {
+            all.extend(Action::read(row).map(Some).or_else(skip_damaged)?);
+        }
+        Ok(all)
     }
 
     /// Reads a row and checks it against itself.
@@ -400,6 +435,16 @@ impl Action {
             unknown_since: self.unknown_since,
             receipt: self.receipt,
         }
+    }
+}
+
+pub(crate) fn skip_damaged<T>(error: LedgerError) -> Result<Option<T>, LedgerError> {
+    match error {
+        LedgerError::Corrupt { what, id, why } => {
+            tracing::error!(what, id, why, "left out of a list; `verify` names it");
+            Ok(None)
+        }
+        other => Err(other),
     }
 }
 

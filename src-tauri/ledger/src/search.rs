@@ -104,8 +104,7 @@ impl Ledger {
             .fetch_all(&mut *tx)
             .await
             .map_err(|e| failed("searching", e))?;
-        let rows: Result<Vec<Action>, LedgerError> = rows.iter().map(Action::read).collect();
-        let mut page = page_of(rows?, limit);
+        let mut page = page_of(Action::read_all(&rows)?, limit, rows.len() > limit as usize);
         // The index may lag behind a state by a moment; what is shown is what is.
         page.rows.retain(|r| filter.state.is_none_or(|s| r.standing.state == s));
         Ok(page)
@@ -117,7 +116,7 @@ impl Ledger {
         while done < max as usize {
             let batch = BATCH.min(max - done as u32);
             {
-                let mut tx = self.pools().read("reading what to index").await?;
+                let mut tx = self.pools().bare("reading what to index").await?;
                 if queued(&mut tx, 1).await?.is_empty() {
                     break;
                 }
@@ -143,7 +142,7 @@ impl Ledger {
 
     /// How many actions the index is behind.
     pub async fn index_pending(&self) -> Result<i64, LedgerError> {
-        let mut tx = self.pools().read("reading what to index").await?;
+        let mut tx = self.pools().bare("reading what to index").await?;
         let row =
             sqlx::query(QUEUE_LENGTH).fetch_one(&mut *tx).await.map_err(|e| failed("reading what to index", e))?;
         row.int("many")

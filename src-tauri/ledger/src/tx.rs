@@ -50,6 +50,8 @@ pub(crate) struct Write {
     tx: Transaction<'static, Any>,
     /// The journal's head as this transaction left it, once it was read.
     pub(crate) head: Option<crate::Head>,
+    /// The action, by number and row version, that this transaction knows to be as the journal wrote it down.
+    pub(crate) intact: Option<(i64, i64)>,
     _gate: Option<OwnedMutexGuard<()>>,
 }
 
@@ -112,7 +114,7 @@ impl Pools {
                 loop {
                     tries += 1;
                     match pool.begin_with("BEGIN IMMEDIATE").await {
-                        Ok(tx) => return Ok(Write { tx, head: None, _gate: Some(gate) }),
+                        Ok(tx) => return Ok(Write { tx, head: None, intact: None, _gate: Some(gate) }),
                         Err(e) => match failed(doing, e) {
                             LedgerError::Busy if tries < BEGIN_TRIES => {}
                             other => return Err(other),
@@ -126,7 +128,7 @@ impl Pools {
                 tx.execute("SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE")
                     .await
                     .map_err(|e| failed(doing, e))?;
-                Ok(Write { tx, head: None, _gate: None })
+                Ok(Write { tx, head: None, intact: None, _gate: None })
             }
         }
     }
@@ -262,7 +264,7 @@ impl Pools {
             Engine::Sqlite => self.write(doing, Durable::Full).await,
             Engine::Postgres => {
                 let tx = self.full.begin().await.map_err(|e| failed(doing, e))?;
-                Ok(Write { tx, head: None, _gate: None })
+                Ok(Write { tx, head: None, intact: None, _gate: None })
             }
         }
     }

@@ -48,6 +48,13 @@ pub struct Paused {
     pub until: Option<Timestamp>,
 }
 
+impl Paused {
+    /// Whether it is still so.
+    pub fn lasts(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
 /// Who may propose what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceRecord {

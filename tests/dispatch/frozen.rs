@@ -141,7 +141,7 @@ async fn r27_a_restored_backup_is_left_frozen() {
     assert_eq!(office.core.backup(&backup).await.unwrap_err().code, Code::BadInput, "never over another file");
     send_and_file(&office, id).await;
     office.core.ledger.close().await;
-    restore(&office.home(), &backup, None, None).await.expect("it is restored");
+    restore(&office.home(), &backup, &office.core.config, &office.core.keychain).await.expect("it is restored");
     let core = office.again().await;
     let dispatcher = Dispatcher::start(core.clone()).await.unwrap();
     assert_eq!(dispatcher.until_idle().await.unwrap_err().code.exit(), 8);
@@ -159,7 +159,8 @@ async fn r27_a_plain_copy_is_not_taken_for_a_backup() {
     let office = Office::new().await;
     let copied = office.dir.path().join("plain");
     copy_ledger(office.home().dir(), &copied);
-    let refused = restore(&office.home(), &copied.join("ledger.db"), None, None).await.unwrap_err();
+    let (config, keychain) = (&office.core.config, &office.core.keychain);
+    let refused = restore(&office.home(), &copied.join("ledger.db"), config, keychain).await.unwrap_err();
     assert_eq!(refused.code, Code::BadInput);
 }
 

@@ -14,7 +14,8 @@ use crate::keychain::{self, Keychain, Passphrase, SANDBOX, SecretsChoice};
 use countersign_domain::PersonId;
 use countersign_ledger::Ledger;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The environment every home has.
@@ -89,7 +90,14 @@ impl Home {
                 Failure::bad_input("home", "no data folder is known for this user; name one with --home DIR")
             })?,
         };
-        std::path::absolute(&dir).map(Home::at).map_err(|e| Failure::bad_input("home", e.to_string()))
+        let dir = std::path::absolute(&dir).map_err(|e| Failure::bad_input("home", e.to_string()))?;
+        // What is there already must be a folder. A link that leads nowhere is there too.
+        match (std::fs::symlink_metadata(&dir), dir.is_dir()) {
+            (Ok(_), true) => Ok(Home::at(dir)),
+            (Err(e), _) if e.kind() == ErrorKind::NotFound => Ok(Home::at(dir)),
+            (Ok(_), false) => Err(no_home_there(&dir, "it is not a folder")),
+            (Err(e), _) => Err(no_home_there(&dir, &e.to_string())),
+        }
     }
 
     pub fn dir(&self) -> &Path {
@@ -120,7 +128,7 @@ impl Home {
         let path = self.config_path();
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
                 return Err(Failure::not_found(format!(
                     "there is no Countersign home in {}; make one with `countersign init --owner NAME`",
                     self.dir.display()
@@ -190,7 +198,7 @@ impl Home {
             }
             keychain::outside_home(path, &self.dir)?;
         }
-        self.make_folders()?;
+        let folders = self.make_folders()?;
         let ledger_id = hex::encode(keychain::random::<16>()?);
         let made = Keychain::create(&args.secrets, &ledger_id, &owner, args.passphrase.as_ref()).await?;
         let config = Config {
@@ -211,6 +219,7 @@ impl Home {
             }
             return Err(failure);
         }
+        folders.keep();
         Ok(config)
     }
 
@@ -228,17 +237,18 @@ impl Home {
         self.write_config(config)
     }
 
-    fn make_folders(&self) -> Result<(), Failure> {
-        let make = |dir: &Path| {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true);
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(dir).map_err(|e| disk("make the folder", dir, &e))
-        };
-        make(&self.dir)?;
-        make(&self.logs())?;
-        make(&self.sandbox())
+    /// Makes the home's folders, private to this user. Unless they are kept, those that were not there before go again.
+    pub(crate) fn make_folders(&self) -> Result<Folders, Failure> {
+        let mut made = Folders { made: Vec::new() };
+        for dir in [self.dir.clone(), self.logs(), self.sandbox()] {
+            let missing: Vec<_> = dir.ancestors().take_while(|d| !d.exists()).map(Path::to_path_buf).collect();
+            made.made.extend(missing.into_iter().rev());
+            private_folders().create(&dir).map_err(|e| match e.kind() {
+                ErrorKind::StorageFull | ErrorKind::ReadOnlyFilesystem => disk("make the folder", &dir, &e),
+                _ => no_home_there(&dir, &e.to_string()),
+            })?;
+        }
+        Ok(made)
     }
 
     /// Takes the right to dispatch, or says that another process has it (exit code 8).
@@ -263,6 +273,40 @@ impl Home {
     pub fn is_dispatching(&self) -> bool {
         self.exists() && self.dispatcher_lock().is_err()
     }
+}
+
+/// Folders that a command began to fill. What is empty when it fails is taken away again.
+#[derive(Debug)]
+pub(crate) struct Folders {
+    made: Vec<PathBuf>,
+}
+
+impl Folders {
+    pub(crate) fn keep(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        for dir in self.made.iter().rev() {
+            // One that is not empty holds what somebody else put there.
+            let _ = std::fs::remove_dir(dir);
+        }
+    }
+}
+
+/// Nobody else on this computer may look into a home.
+pub(crate) fn private_folders() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+fn no_home_there(dir: &Path, why: &str) -> Failure {
+    Failure::bad_input("home", format!("{} cannot hold a home: {why}", dir.display()))
 }
 
 fn checked_owner(name: &str) -> Result<String, Failure> {

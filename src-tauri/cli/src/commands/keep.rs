@@ -4,7 +4,7 @@ use crate::args::{Export, FileName, Format, Purge, Unfreeze};
 use crate::output::Ended;
 use crate::session::{Needs, Session};
 use countersign_engine::desk::{Export as Which, Format as Written};
-use countersign_engine::{Code, Desk, Failure, Frozen, Keychain, LIVE, SecretsChoice, copies};
+use countersign_engine::{Code, Config, Desk, Failure, Frozen, Keychain, LIVE, SecretsChoice, copies};
 use serde_json::json;
 
 pub async fn verify(s: &Session) -> Ended {
@@ -37,24 +37,15 @@ pub async fn backup(s: &Session, a: FileName) -> Ended {
     s.out.answer(&json!({ "file": a.file, "seq": head.seq, "head": head.hash }))
 }
 
-/// Presence first, as far as there is a home to ask; into a new folder it is asked of the store the backup's secrets are in.
+/// Presence first, then everything in the copy is proved; until then nothing is touched.
 pub async fn restore(s: &Session, a: FileName) -> Ended {
     if !a.file.is_file() {
         return Err(Failure::bad_input("file", format!("{} is not a file", a.file.display())));
     }
-    let existed = s.home.exists();
-    if existed {
-        prove(s).await?;
-    }
     let choice = s.secrets()?.unwrap_or(SecretsChoice::Keychain);
-    copies::restore(&s.home, &a.file, Some(&choice), None).await?;
-    if !existed && let Err(e) = prove(s).await {
-        // Nothing of the new home stays behind, so that the same command can be given again.
-        for name in ["config.toml", "ledger.db", "ledger.db-wal", "ledger.db-shm"] {
-            let _ = std::fs::remove_file(s.home.dir().join(name));
-        }
-        return Err(e);
-    }
+    let config = copies::config_of(&s.home, &a.file, Some(&choice), None).await?;
+    let keychain = prove(s, &config).await?;
+    copies::restore(&s.home, &a.file, &config, &keychain).await?;
     s.out.answer(&json!({
         "home": s.home.dir(),
         "frozen": Frozen::Restored.word(),
@@ -62,16 +53,15 @@ pub async fn restore(s: &Session, a: FileName) -> Ended {
     }))
 }
 
-/// Proof that a person is there, without opening the ledger, which may be what is broken.
-async fn prove(s: &Session) -> Result<(), Failure> {
-    let config = s.home.config()?;
+/// The unlocked secrets of a ledger, as proof that a person is there, without opening the ledger, which may be what is broken.
+async fn prove(s: &Session, config: &Config) -> Result<Keychain, Failure> {
     if !config.passphrase {
         return Err(Failure::not_permitted(
             "this home was made without a passphrase; the command line cannot restore into it",
         ));
     }
-    let choice = match (config.secrets, s.secrets()?) {
-        (Some(made), _) => made,
+    let choice = match (&config.secrets, s.secrets()?) {
+        (Some(made), _) => made.clone(),
         (None, Some(given)) => given,
         (None, None) => return Err(Failure::bad_input("secrets", "name the store that holds this ledger's secrets")),
     };
@@ -79,7 +69,8 @@ async fn prove(s: &Session) -> Result<(), Failure> {
         Failure::locked("restoring needs the passphrase; give it on the terminal or with --passphrase-fd")
     })?;
     let keychain = Keychain::open(&choice, &config.ledger_id, Some(&passphrase)).await?;
-    keychain.unlock(Some(&passphrase)).await.map(|_| ())
+    keychain.unlock(Some(&passphrase)).await?;
+    Ok(keychain)
 }
 
 pub async fn purge(s: &Session, a: Purge) -> Ended {

@@ -60,6 +60,7 @@ fn missing() -> Failure {
 pub async fn sending(s: &Session, a: Sending) -> Ended {
     let on = matches!(a.switch, Switch::On);
     let desk = s.desk(if on { Needs::Secrets } else { Needs::Nothing }).await?;
+    desk.environment_exists(&a.environment)?;
     if on {
         s.unlock(&desk, &a.environment).await?;
     }

@@ -22,6 +22,7 @@ pub async fn run(s: &Session, command: Source) -> Ended {
 
 async fn add(s: &Session, a: SourceAdd) -> Ended {
     let desk = s.desk(Needs::Secrets).await?;
+    desk.environment_exists(&a.environment)?;
     s.unlock(&desk, &a.environment).await?;
     let list =
         |all: Vec<String>| all.into_iter().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect::<Vec<_>>();

@@ -154,14 +154,16 @@ impl Desk {
         Ok(self.destination_row(&record))
     }
 
-    fn environment_exists(&self, environment: &str) -> Result<(), Failure> {
-        if environment == SANDBOX && !self.core.config.sandbox {
-            return Err(Failure::bad_input(
-                "environment",
-                "this home was made without the sandbox environment (`init --sandbox`)",
-            ));
+    /// # Errors
+    /// Bad input for anything but `live` and, where the home was made with it, `sandbox`.
+    pub fn environment_exists(&self, environment: &str) -> Result<(), Failure> {
+        let bad = |why: String| Err(Failure::bad_input("environment", why));
+        match environment {
+            LIVE => Ok(()),
+            SANDBOX if self.core.config.sandbox => Ok(()),
+            SANDBOX => bad("this home was made without the sandbox environment (`init --sandbox`)".into()),
+            other => bad(format!("there is no environment `{other}`; they are: {LIVE}, {SANDBOX}")),
         }
-        Ok(())
     }
 
     /// Its name is never used again; its login is forgotten.
@@ -280,7 +282,6 @@ impl Desk {
             }
         };
         label("name", name)?;
-        label("environment", environment)?;
         self.environment_exists(environment)?;
         if effects.is_empty() || destinations.is_empty() {
             let field = if effects.is_empty() { "effects" } else { "destinations" };

@@ -166,6 +166,10 @@ fn r11_what_waits_for_another_goes_after_it_or_is_released() {
     assert_eq!(world.show(&two["id"])["state"], "approved", "it waits its turn");
     world.cli.run(&["release", text(&two["id"])]).expect(3);
     world.cli.ok(&["reject", text(&one["id"]), "--reason", "no need"]);
+    let stuck = world.cli.ok(&["show", text(&two["id"]), "--now", &at(20)]);
+    for words in [text(&stuck["next"]["text"]), text(&stuck["explanation"])] {
+        assert!(words.contains("until a person releases it"), "{words}");
+    }
     let released = world.cli.ok(&["release", text(&two["id"])]);
     assert_eq!(released["state"], "approved");
     world.dispatch(&at(40)).expect(0);

@@ -5,11 +5,11 @@ use countersign_sandbox::{Config, Fault, Habits, Sandbox};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-const ROBIN: &str = "robin@customer.example";
 const ADDRESS: &str = "far@far-shop.example";
 
 /// A pretend mailbox in this process, reached as any other destination on loopback.
 struct Far {
+    name: &'static str,
     runtime: Runtime,
     sandbox: Sandbox,
 }
@@ -17,31 +17,37 @@ struct Far {
 impl Far {
     /// The mailbox, added to the home as `far-mailbox`, with the source `far` that may propose to it.
     fn set_up(world: &World) -> Far {
+        Far::named(world, "far", true)
+    }
+
+    /// The same as `NAME-mailbox` with a source `NAME`. Without IMAP nothing can be looked up.
+    fn named(world: &World, name: &'static str, imap: bool) -> Far {
         let runtime = Runtime::new().expect("a runtime");
         let sandbox = runtime.block_on(Sandbox::start(Config::in_memory(&[(ADDRESS, PASSPHRASE)]))).expect("it starts");
+        let reads = format!("imap = \"imap+plain://{}\"\n", sandbox.imap_addr());
         let file = format!(
-            "name = \"far-mailbox\"\nkind = \"mailbox\"\nenvironment = \"sandbox\"\nundo_seconds = 0\n[mailbox]\n\
-             from = [\"{ADDRESS}\"]\nsmtp = \"smtp+plain://{}\"\nimap = \"imap+plain://{}\"\nusername = \"{ADDRESS}\"\n\
+            "name = \"{name}-mailbox\"\nkind = \"mailbox\"\nenvironment = \"sandbox\"\nundo_seconds = 0\n[mailbox]\n\
+             from = [\"{ADDRESS}\"]\nsmtp = \"smtp+plain://{}\"\n{}username = \"{ADDRESS}\"\n\
              answer_timeout_seconds = 2\nfiles_sent_itself = true\n",
             sandbox.smtp_addr(),
-            sandbox.imap_addr(),
+            if imap { reads.as_str() } else { "" },
         );
-        let path = world.scratch.write("far.toml", file);
+        let path = world.scratch.write(&format!("{name}.toml"), file);
         world.cli.run_secret(&["destination", "add", path.to_str().unwrap()], "--secret-fd", PASSPHRASE).expect(0);
-        world.source("far", "far-mailbox");
-        Far { runtime, sandbox }
+        world.source(name, &format!("{name}-mailbox"));
+        Far { name, runtime, sandbox }
     }
 
     fn effects(&self, action: &Value) -> usize {
         self.sandbox.effects_with_header("X-Countersign-Key", text(&action["idempotency_key"])).len()
     }
 
-    /// An approved email to Robin.
+    /// An approved email, to somebody of its own: a second one to the same person would be held back.
     fn approved(&self, world: &World, request: &str) -> Value {
-        let mut document = email(&format!("evt-{request}"), request, ROBIN);
-        document["actions"][0]["destination"] = json!("far-mailbox");
+        let mut document = email(&format!("evt-{request}"), request, &format!("{request}@customer.example"));
+        document["actions"][0]["destination"] = json!(format!("{}-mailbox", self.name));
         document["actions"][0]["payload"]["from"] = json!({ "email": ADDRESS });
-        let answer = world.cli.run_input(&["propose", "-", "--source", "far"], document.to_string().as_bytes());
+        let answer = world.cli.run_input(&["propose", "-", "--source", self.name], document.to_string().as_bytes());
         let action = answer.expect(0).json()["actions"][0].clone();
         world.approve(&action, &at(0)).expect(0);
         action
@@ -168,4 +174,71 @@ fn r18_while_another_process_dispatches_this_one_does_not() {
     }
     assert_eq!(serving.stop().0, 0, "it ends in good order");
     world.cli.run(&["dispatch", "--until-idle"]).expect(0);
+}
+
+#[test]
+fn r24_every_unknown_action_is_asked_about_although_one_cannot_be() {
+    let world = World::sandbox();
+    let deaf = Far::named(&world, "deaf", false);
+    let far = Far::set_up(&world);
+    deaf.sandbox.fault_once(Fault::reset_after_acting());
+    let first = deaf.approved(&world, "r-1");
+    world.dispatch(&at(20)).expect(6);
+    let next = &world.show(&first["id"])["next"];
+    assert_eq!(next["what"], "person", "{next}");
+    assert!(text(&next["text"]).contains("can’t be asked"), "{next}");
+    // Files nothing by itself: the look of the dispatch finds no copy, so it stays unknown too.
+    far.sandbox.fault_once(Fault::reset_after_acting());
+    let second = far.approved(&world, "r-2");
+    world.dispatch(&at(40)).expect(6);
+
+    let looks = |action: &Value| world.show(&action["id"])["lookups"].as_array().unwrap().len();
+    let before = looks(&second);
+    let asked = world.cli.run(&["reconcile", "--now", &at(60)]).expect(6).json();
+    assert_eq!(asked["actions"].as_array().unwrap().len(), 2, "{asked}");
+    assert_eq!(asked["notes"][0]["action"], first["id"], "{asked}");
+    assert_eq!(looks(&second), before + 1, "the one behind it was asked about");
+    let alone = world.cli.run(&["reconcile", text(&first["id"]), "--now", &at(60)]).expect(6).json();
+    assert_eq!((text(&alone["state"]), alone["note"].is_string()), ("unknown", true), "{alone}");
+}
+
+#[test]
+fn r23_a_revision_says_that_what_it_follows_may_have_been_sent() {
+    let world = World::sandbox();
+    let far = Far::set_up(&world);
+    far.sandbox.fault_once(Fault::reset_before_acting());
+    let lost = far.approved(&world, "r-1");
+    world.dispatch(&at(20)).expect(6);
+    let sent = far.approved(&world, "r-2");
+    world.dispatch(&at(40));
+    assert_eq!(world.show(&sent["id"])["state"], "accepted");
+    for (action, words) in [(&lost, "may already have been sent"), (&sent, "was accepted")] {
+        let new = world.cli.ok(&["revise", text(&action["id"])]);
+        let all = new["findings"].as_array().unwrap();
+        let said = all.iter().find(|f| f["code"] == "follows").unwrap_or_else(|| panic!("nothing says so: {all:?}"));
+        assert_eq!((&said["field"], &said["holds"]), (&action["id"], &json!(false)));
+        assert!(text(&said["text"]).contains(words), "{said}");
+        let held = all.iter().any(|f| f["holds"] == true && f["field"] == action["id"]);
+        assert!(!held, "what it follows on purpose holds nothing back: {all:?}");
+    }
+    let alone = far.approved(&world, "r-3");
+    let doc = world.show(&alone["id"]);
+    assert!(doc["findings"].as_array().unwrap().iter().all(|f| f["code"] != "follows"), "{doc}");
+}
+
+#[test]
+fn r29_a_destination_that_does_not_let_us_in_is_named_where_one_looks() {
+    let world = World::sandbox();
+    let far = Far::set_up(&world);
+    far.sandbox.fault_once(Fault::smtp_login_refused(535));
+    let action = far.approved(&world, "r-1");
+    let ended = world.dispatch(&at(20)).json();
+    assert_eq!(ended["paused"][0]["destination"], "far-mailbox", "{ended}");
+    assert!(!text(&ended["paused"][0]["why"]).is_empty());
+    let doc = world.cli.ok(&["show", text(&action["id"]), "--now", &at(21)]);
+    assert_eq!((text(&doc["state"]), text(&doc["next"]["what"])), ("approved", "paused"), "{doc}");
+    for words in [text(&doc["next"]["text"]), text(&doc["explanation"])] {
+        assert!(words.contains("far-mailbox is paused"), "{words}");
+    }
+    assert_eq!(far.effects(&action), 0);
 }

@@ -39,7 +39,12 @@ impl Output {
         if self.json { Ok(()) } else { line(text) }
     }
 
-    /// A document of its own line, at once (the first line of `serve`).
+    /// The first line of `serve`, which is a document either way.
+    pub fn first(self, value: &Value) -> Result<(), Failure> {
+        line(&value.to_string())
+    }
+
+    /// A line of its own, at once.
     pub fn event(self, value: &Value, text: &str) -> Result<(), Failure> {
         line(&if self.json { value.to_string() } else { text.to_owned() })
     }

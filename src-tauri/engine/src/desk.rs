@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `document`, `words` | one action as the document of interfaces.md; offers, what comes next, contracts in words |
 //! | `lists`, `export` | pages, search, counts, the overview; the record as a file |
-//! | `risks` | findings, and what was cleared |
+//! | `risks`, `follows` | findings, and what was cleared |
 //! | `decide` | edit, approve and the other decisions |
 //! | `set_up` | mailboxes and other destinations, sources, sending |
 
 mod decide;
 mod document;
 mod export;
+mod follows;
 mod lists;
 mod risks;
 mod set_up;
@@ -123,6 +124,11 @@ impl Desk {
     /// Which environment an action belongs to.
     pub async fn environment_of(&self, id: ActionId) -> Result<String, Failure> {
         Ok(self.record(id).await?.row.environment)
+    }
+
+    /// Where an action stands.
+    pub async fn state_of(&self, id: ActionId) -> Result<State, Failure> {
+        Ok(self.record(id).await?.state())
     }
 
     /// All actions whose outcome is unknown, oldest first.
@@ -240,6 +246,10 @@ impl Desk {
             answer_timeout: connector.as_ref().map(|(_, c)| c.answer_timeout()).unwrap_or_default(),
             after: after.as_ref(),
             filing: detail.filing.as_ref(),
+            paused: connector
+                .as_ref()
+                .and_then(|(destination, _)| destination.paused.as_ref())
+                .filter(|paused| paused.lasts(self.now())),
             attempt_open: detail.attempts.iter().any(|a| a.closed_at.is_none()),
             now: self.now(),
         };

@@ -3,11 +3,10 @@
 use crate::args::{Dispatch, Reconcile, Serve};
 use crate::output::Ended;
 use crate::session::{Needs, Session};
-use countersign_domain::State;
+use countersign_domain::{ActionId, State};
 use countersign_engine::intake::http;
-
 use countersign_engine::sandbox_home::Embedded;
-use countersign_engine::{Code, Desk, Dispatcher, Failure, Handled, Intake};
+use countersign_engine::{Code, Core, Desk, Dispatcher, Failure, Handled, Intake};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +18,7 @@ pub async fn dispatch(s: &Session, a: Dispatch) -> Ended {
     if a.until_idle {
         let handled = dispatcher.until_idle().await;
         leave(embedded).await;
-        return summary(s, &handled?);
+        return summary(s, &handled?, &paused(&core).await?);
     }
     s.out.event(&json!({ "dispatching": s.home.dir() }), &format!("dispatching from {}", s.home.dir().display()))?;
     dispatcher.run(until_signal()?).await;
@@ -33,14 +32,22 @@ async fn leave(embedded: Option<Embedded>) {
     }
 }
 
+/// Destinations nothing is handed to for now. What waits for them is not due, so the run ends without it.
+async fn paused(core: &Core) -> Result<Vec<Value>, Failure> {
+    let now = core.clock.now();
+    let all = core.ledger.destinations(None).await?.into_iter();
+    let told = all.filter_map(|d| d.paused.filter(|p| p.lasts(now)).map(|p| (d.name, p)));
+    Ok(told.map(|(name, p)| json!({ "destination": name, "why": p.why, "until": p.until })).collect())
+}
+
 /// What was handled, on stdout; what a person must know, on stderr and in the exit code.
-fn summary(s: &Session, handled: &Handled) -> Ended {
+fn summary(s: &Session, handled: &Handled, paused: &[Value]) -> Ended {
     let mut states: Vec<_> = handled.states.iter().collect();
     states.sort_by_key(|(action, _)| action.0);
     let actions: Vec<Value> = states.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
     let refused: Vec<Value> = handled.refused.iter().map(|(_, failure)| json!(failure.doc())).collect();
     let failures: Vec<Value> = handled.failures.iter().map(|failure| json!(failure.doc())).collect();
-    s.out.answer(&json!({ "actions": actions, "refused": refused, "failures": failures }))?;
+    s.out.answer(&json!({ "actions": actions, "refused": refused, "failures": failures, "paused": paused }))?;
     let Some(code) = handled.code() else { return Ok(0) };
     let told = handled.refused.iter().map(|(_, f)| f).chain(&handled.failures).find(|f| f.code == code);
     let failure = match told {
@@ -72,7 +79,9 @@ fn code_of(state: State) -> Option<Code> {
 
 fn sentence(code: Code) -> &'static str {
     match code {
-        Code::Unknown => "the outcome of an action is not known; nothing was sent again, and the destination is asked",
+        Code::Unknown => {
+            "the outcome of an action is not known, and nothing was sent again; `show` says what comes next"
+        }
         Code::Refused => "a destination said no; nothing was sent",
         Code::GaveUp => "the attempts ran out, each certainly not sent",
         _ => "something was left undone",
@@ -90,33 +99,61 @@ pub async fn reconcile(s: &Session, a: Reconcile) -> Ended {
     let embedded = Embedded::start(&core).await?;
     let asked = ask(&desk, &dispatcher, only).await;
     leave(embedded).await;
-    let actions = asked?;
-    let unknown = actions.iter().any(|(_, state)| *state == State::Unknown);
+    let asked = asked?;
+    let note = |not: &Failure| json!({ "action": not.action, "text": not.message });
     match only {
-        Some(id) => s.out.answer(&desk.action(id).await?)?,
+        Some(id) => {
+            let mut doc = serde_json::to_value(desk.action(id).await?).map_err(|e| Failure::internal(e.to_string()))?;
+            if let Some(not) = asked.not_asked.first() {
+                doc["note"] = json!(not.message);
+            }
+            s.out.answer(&doc)?
+        }
         None => {
             let list: Vec<Value> =
-                actions.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
-            s.out.answer(&json!({ "actions": list }))?
+                asked.states.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
+            let notes: Vec<Value> = asked.not_asked.iter().map(note).collect();
+            s.out.answer(&json!({ "actions": list, "notes": notes }))?
         }
     };
+    // Something that is broken weighs more than what stays unknown.
+    if let Some(broken) = asked.not_asked.iter().find(|f| f.code == Code::Integrity) {
+        return Ok(s.out.failure(broken));
+    }
+    let unknown = asked.states.iter().any(|(_, state)| *state == State::Unknown);
     Ok(if unknown { Code::Unknown.exit() } else { 0 })
 }
 
-type Asked = Vec<(countersign_domain::ActionId, State)>;
+struct Asked {
+    states: Vec<(ActionId, State)>,
+    /// Why an action could not be asked about. It stays what it was.
+    not_asked: Vec<Failure>,
+}
 
-async fn ask(
-    desk: &Desk,
-    dispatcher: &Dispatcher,
-    only: Option<countersign_domain::ActionId>,
-) -> Result<Asked, Failure> {
+/// Asks about each one: that one cannot be asked about keeps nobody from asking about the others.
+async fn ask(desk: &Desk, dispatcher: &Dispatcher, only: Option<ActionId>) -> Result<Asked, Failure> {
     let ids = match only {
         Some(id) => vec![id],
         None => desk.unknown().await?,
     };
-    let mut asked = Vec::new();
+    let mut asked = Asked { states: Vec::new(), not_asked: Vec::new() };
     for id in ids {
-        asked.push((id, dispatcher.ask_now(id).await?.state));
+        match dispatcher.ask_now(id).await {
+            Ok(standing) => asked.states.push((id, standing.state)),
+            Err(failure) => {
+                let state = desk.state_of(id).await?;
+                if !matches!(state, State::Unknown | State::ClosedUnknown) {
+                    // Nothing to ask about: either it was never unknown, or its answer came meanwhile.
+                    match only {
+                        Some(_) => return Err(failure),
+                        None => asked.states.push((id, state)),
+                    }
+                    continue;
+                }
+                asked.states.push((id, state));
+                asked.not_asked.push(failure.on(id));
+            }
+        }
     }
     Ok(asked)
 }
@@ -129,7 +166,8 @@ pub async fn serve(s: &Session, a: Serve) -> Ended {
     let intake = Arc::new(Intake::open(&core).await?);
     let address = listener.local_addr().map_err(|e| Failure::internal(e.to_string()))?;
     let stop = until_signal()?;
-    s.out.event(&json!({ "listening": address.to_string() }), &format!("listening on {address}"))?;
+    // A document of its own with and without --json: whoever starts it reads the port from the first line.
+    s.out.first(&json!({ "listening": address.to_string() }))?;
     let door = http::serve(listener, intake, stop.clone().cancelled_owned());
     let (served, ()) = tokio::join!(door, dispatcher.run(stop));
     leave(embedded).await;

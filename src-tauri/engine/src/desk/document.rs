@@ -133,6 +133,7 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
         // An approval that was put back leaves no wire behind that would still count.
         wire_hash = wire_hash.filter(|_| detail.approvals.iter().any(|a| a.counts));
     }
+    let next = words::next(&beside.scene, beside.sending);
     ActionDoc {
         id: record.id().to_string(),
         key: record.key.as_ref().map(key_doc),
@@ -197,8 +198,8 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
             })
             .collect(),
         delivery_events: Vec::new(),
-        next: words::next(&beside.scene, beside.sending),
-        explanation: explain(&row.standing, &story(record, u32::try_from(duplicates).unwrap_or(u32::MAX))),
+        explanation: explained(record, duplicates, next.as_ref()),
+        next,
         environment: row.environment.clone(),
         destination: row.destination.clone(),
         effect: row.effect.clone(),
@@ -233,6 +234,15 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
                 text: words::journal_line(&j.kind).to_owned(),
             })
             .collect(),
+    }
+}
+
+/// The explanation, and for what is approved and yet does not leave the reason for it.
+fn explained(record: &ActionRecord, duplicates: usize, next: Option<&NextDoc>) -> String {
+    let told = explain(record.standing(), &story(record, u32::try_from(duplicates).unwrap_or(u32::MAX)));
+    match next.filter(|n| record.state() == State::Approved && matches!(n.what.as_str(), "waits_for" | "paused")) {
+        Some(next) => format!("{told} {}", next.text),
+        None => told,
     }
 }
 

@@ -206,10 +206,13 @@ impl Desk {
         payload: &Payload,
         version: u32,
     ) -> Result<Vec<FindingDoc>, Failure> {
-        let Some(email) = payload.email() else { return Ok(Vec::new()) };
         let row = &detail.record.row;
+        let mut all = if may_be_approved(&row.standing) { self.followed(detail).await? } else { Vec::new() };
+        let Some(email) = payload.email() else {
+            return Ok(all.into_iter().map(|f| doc(f, version, &detail.cleared)).collect());
+        };
         let known = self.known(detail).await?;
-        let mut all = risk::findings(&email, detail.conversation.as_ref(), &known);
+        all.extend(risk::findings(&email, detail.conversation.as_ref(), &known));
         if let Some(checked) = self.checked(detail).await? {
             all.extend(checked.findings(&email, &known.own_domains));
         }

@@ -4,7 +4,7 @@ use crate::view::{ContractDoc, NextDoc, OfferDoc};
 use countersign_domain::contract::Family;
 use countersign_domain::policy::{did_not_happen_from, next_look, person_may_repeat};
 use countersign_domain::{Contract, State, Timestamp};
-use countersign_ledger::{ActionRecord, Filing, Waits};
+use countersign_ledger::{ActionRecord, Filing, Paused, Waits};
 use std::time::Duration;
 
 /// What the sentences about one action need beside its row.
@@ -15,6 +15,8 @@ pub(super) struct Scene<'a> {
     /// The action it waits for.
     pub(super) after: Option<&'a ActionRecord>,
     pub(super) filing: Option<&'a Filing>,
+    /// Why and until when nothing is handed to the destination.
+    pub(super) paused: Option<&'a Paused>,
     /// A worker holds an attempt that is still open.
     pub(super) attempt_open: bool,
     pub(super) now: Timestamp,
@@ -226,11 +228,22 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
             doc("undo_ends", Some(row.not_before), "Nothing has left yet. Undo puts it back.".into())
         }
         State::Approved if s.after.is_some_and(|a| a.state() != State::Accepted) => {
-            let after = s.after.map(|a| a.id().to_string()).unwrap_or_default();
-            doc("waits_for", None, format!("Leaves once {after} was accepted."))
+            let text = s.after.map(|after| match after.state() {
+                state if ended_without(state) => {
+                    format!("{} ended as {state}, so this waits until a person releases it.", after.id())
+                }
+                _ => format!("Leaves once {} was accepted.", after.id()),
+            });
+            doc("waits_for", None, text.unwrap_or_default())
         }
         State::Approved if !sending => {
             doc("waits_for", None, "Sending is off for this workspace. Nothing leaves until you switch it on.".into())
+        }
+        State::Approved if s.paused.is_some() => {
+            let why = s.paused.map_or("", |p| p.why.trim_end_matches('.'));
+            let until = s.paused.and_then(|p| p.until);
+            let then = if until.is_some() { "Tried again by itself" } else { "It goes on once a test of it succeeds" };
+            doc("paused", until, format!("{} is paused: {why}. Nothing has left. {then}.", row.destination))
         }
         State::Approved if row.not_before > s.now => {
             let text = format!("Try {} by itself. Nothing has left yet.", row.standing.attempts + 1);
@@ -239,6 +252,10 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
         State::Approved => {
             doc("attempt", Some(s.now), format!("Waiting for {}. Nothing has left yet.", row.destination))
         }
+        State::Unknown if s.contract.is_some_and(|c| !c.can_look() && !c.recognises_repeat()) => {
+            doc("person", None, "This destination can’t be asked. It stays unknown until you settle it.".into())
+        }
+        State::ClosedUnknown if s.contract.is_some_and(|c| !c.can_look()) => None,
         State::Unknown | State::ClosedUnknown => match row.next_look {
             Some(at) => doc("look", Some(at), asked(row.looks)),
             None => match (row.standing.state, row.unknown_since) {

@@ -6,4 +6,5 @@ mod home;
 mod intake;
 mod outcomes;
 mod parents;
+mod refusals;
 mod shared;

@@ -136,7 +136,7 @@ pub struct Init {
     /// The owner's name, as approvals will carry it
     #[arg(long, value_name = "NAME")]
     pub owner: String,
-    /// Also make the `sandbox` environment, with embedded destinations and three proposals
+    /// Also make the `sandbox` environment, with an embedded mailbox (the desktop window puts three proposals into it)
     #[arg(long)]
     pub sandbox: bool,
     /// Keep the device key without a passphrase; the command line can then never approve in `live`
@@ -383,7 +383,7 @@ pub struct FileName {
 #[derive(Debug, Args)]
 pub struct Purge {
     /// Age, such as 180d
-    #[arg(long, value_name = "AGE", value_parser = span)]
+    #[arg(long, value_name = "AGE", value_parser = span, allow_hyphen_values = true)]
     pub older_than: std::time::Duration,
 }
 

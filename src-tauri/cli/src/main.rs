@@ -6,7 +6,7 @@ mod output;
 mod session;
 mod window;
 
-use args::Cli;
+use args::{Cli, Command, Dispatch};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use countersign_engine::Failure;
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return ExitCode::from(bad_arguments(&e)),
     };
-    log_to_stderr();
+    log_to_stderr(&cli);
     let out = Output { json: cli.global.json };
     let Some(command) = cli.command else {
         return ExitCode::from(window::start(&cli.global).unwrap_or_else(|e| out.failure(&e)));
@@ -39,10 +39,13 @@ fn main() -> ExitCode {
     ExitCode::from(ended.unwrap_or_else(|failure| out.failure(&failure)))
 }
 
-/// Logs go to stderr, where errors are too; without `RUST_LOG` only what a person should know.
-fn log_to_stderr() {
+/// Logs go to stderr, where errors are too; without `RUST_LOG` only what a person should know. Where stderr is a document
+/// (`--json`) nothing else goes there, except from what runs until it is stopped and has no other way to say something.
+fn log_to_stderr(cli: &Cli) {
+    let lasting = matches!(&cli.command, Some(Command::Serve(_) | Command::Dispatch(Dispatch { until_idle: false })));
+    let level = if cli.global.json && !lasting { "off" } else { "error" };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }
 
@@ -63,13 +66,20 @@ fn bad_arguments(e: &clap::Error) -> u8 {
         (_, Some(ContextValue::String(name))) => name.clone(),
         _ => "command".to_owned(),
     };
-    let text = e.render().to_string();
-    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    Output { json }.failure(&Failure::bad_input(field, message))
+    Output { json }.failure(&Failure::bad_input(field, first_paragraph(&e.render().to_string())))
 }
 
-/// `--payload-hash <HASH>` is the field `payload-hash`, `<ID>` is `id`.
+/// What is wrong, without the usage that follows. A list of missing arguments has lines of its own.
+fn first_paragraph(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    lines.join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// `--payload-hash <HASH>` is the field `payload-hash`, `<ID>` is `id`; a choice of flags is the verdict of `resolve`.
 fn name_of(argument: &str) -> String {
+    if argument.contains('|') {
+        return "verdict".to_owned();
+    }
     let first = argument.split([' ', '=']).next().unwrap_or_default();
     first.trim_start_matches('-').trim_matches(['<', '>', '[', ']', '.']).to_lowercase()
 }
@@ -83,5 +93,6 @@ mod tests {
         assert_eq!(name_of("--payload-hash <HASH>"), "payload-hash");
         assert_eq!(name_of("<ID>"), "id");
         assert_eq!(name_of("--state"), "state");
+        assert_eq!(name_of("<--happened|--did-not-happen|--leave>"), "verdict");
     }
 }

@@ -3,6 +3,7 @@
 use crate::args::{Destination, DestinationAdd, DestinationTest};
 use crate::output::{Ended, document, first_line, prompt};
 use crate::session::{Needs, Session};
+use countersign_domain::address::check_address;
 use countersign_engine::{Failure, LoginSecret};
 use serde_json::json;
 use std::path::Path;
@@ -45,6 +46,7 @@ async fn add(s: &Session, a: DestinationAdd) -> Ended {
     let base_dir = a.file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Everything the file says is checked before anybody is asked for a password.
     let (config, _) = desk.core().destinations.describe(&text, base_dir)?;
+    desk.environment_exists(&config.environment)?;
     s.unlock(&desk, &config.environment).await?;
     let secret = match a.secret_fd {
         Some(fd) => Some(first_line("secret-fd", fd)?),
@@ -57,6 +59,9 @@ async fn add(s: &Session, a: DestinationAdd) -> Ended {
 }
 
 async fn test(s: &Session, a: DestinationTest) -> Ended {
+    if let Some(to) = &a.send_to {
+        check_address(to).map_err(|why| Failure::bad_input("send-to", why.to_string()))?;
+    }
     let desk = s.desk(Needs::Secrets).await?;
     let environment = environment(&desk, &a.name).await?;
     if a.send_to.is_some() {

@@ -93,8 +93,12 @@ fn f15_nothing_at_this_door_decides() {
     let calls: Vec<&str> = described["paths"].as_object().expect("paths").keys().map(String::as_str).collect();
     assert_eq!(calls, ["/v1/actions", "/v1/actions/{id}", "/v1/openapi.json", "/v1/proposals"]);
     let statuses = described["paths"]["/v1/proposals"]["post"]["responses"].as_object().expect("responses");
-    for status in ["200", "201", "403", "409", "413", "422", "429"] {
+    for status in ["200", "201", "400", "401", "403", "409", "413", "422", "429"] {
         assert!(statuses.contains_key(status), "{status} is described");
+    }
+    for call in calls.iter().filter(|call| **call != "/v1/proposals") {
+        let answers = &described["paths"][*call]["get"]["responses"];
+        assert!(answers["403"].is_object(), "{call}: a stranger's Host is answered with 403");
     }
     for path in [format!("/v1/actions/{id}"), format!("/v1/actions/{id}/approve"), "/v1/approvals".to_owned()] {
         for method in ["POST", "PUT", "PATCH", "DELETE"] {

@@ -177,6 +177,7 @@ fn bytes(status: StatusCode, body: Vec<u8>) -> Response {
         (status = 200, description = "Duplicate, draft replaced, late draft or stale", body = ProposalAnswer),
         (status = 409, description = "Conflict: nothing of it was taken; or the same Idempotency-Key is being answered", body = ProposalAnswer),
         (status = 403, description = "Not permitted: nothing of it was taken; or Host or Origin name somebody else", body = ProposalAnswer),
+        (status = 400, description = "The Idempotency-Key cannot be read", body = openapi::ErrorBody),
         (status = 401, description = "No source has this token or signature", body = openapi::ErrorBody),
         (status = 413, description = "Larger than 35 MiB", body = openapi::ErrorBody),
         (status = 422, description = "Malformed; the field is named", body = openapi::ErrorBody),
@@ -196,6 +197,7 @@ async fn propose(State(door): State<Door>, request: Request) -> Response {
     responses(
         (status = 200, description = "The source's own action", body = SourceAction),
         (status = 401, description = "No source has this token", body = openapi::ErrorBody),
+        (status = 403, description = "Host or Origin name somebody else", body = openapi::ErrorBody),
         (status = 404, description = "This source has no such action", body = openapi::ErrorBody),
     ),
     security(("token" = []))
@@ -225,6 +227,7 @@ struct Find {
     responses(
         (status = 200, description = "None, one or several revisions and steps", body = openapi::SourceActions),
         (status = 401, description = "No source has this token", body = openapi::ErrorBody),
+        (status = 403, description = "Host or Origin name somebody else", body = openapi::ErrorBody),
         (status = 422, description = "`request_id` is missing", body = openapi::ErrorBody),
     ),
     security(("token" = []))
@@ -249,7 +252,14 @@ async fn find(
 }
 
 /// This description.
-#[utoipa::path(get, path = "/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
+#[utoipa::path(
+    get,
+    path = "/v1/openapi.json",
+    responses(
+        (status = 200, description = "OpenAPI 3.1", body = Object),
+        (status = 403, description = "Host or Origin name somebody else", body = openapi::ErrorBody),
+    )
+)]
 async fn describe() -> Response {
     document(StatusCode::OK, &openapi::document())
 }

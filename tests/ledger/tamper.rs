@@ -257,6 +257,7 @@ async fn r26_one_damaged_row_does_not_keep_stale_claims_and_expiry_of_others_wai
         "UPDATE actions SET allowed = 9 WHERE n = 1",
         "UPDATE actions SET payload_hash = 'x' WHERE n = 1",
         "UPDATE attempts SET crossed_at = NULL WHERE action = 1",
+        "UPDATE attempts SET claimed_at = 'noon' WHERE action = 1",
         "UPDATE attempts SET crossed_at = 1 WHERE action = 2",
         "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) VALUES (3, 1, 'gone', 1, 0)",
     ] {

@@ -2,7 +2,7 @@
 //! everything it rests on is proven again.
 
 use crate::proof::{self, Proven, broken_part};
-use crate::rows::{Action, Get, read_json, to_json};
+use crate::rows::{Action, Get, read_json, skip_damaged, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Claim, ClaimRequest, Claimed, OpenAttempt, RefusedClaim};
 use crate::{Conflict, Ledger, LedgerError, apply, close, content, directory};
@@ -12,6 +12,7 @@ use countersign_domain::{
     Timestamp, WorkerId,
 };
 use serde_json::{Value, json};
+use sqlx::any::AnyRow;
 
 statements! {
     // One destination's next action: due, its order satisfied, no other action of the same record under way or in doubt,
@@ -367,16 +368,15 @@ pub(crate) async fn noted(conn: &mut Conn, action: i64) -> Result<Vec<Value>, Le
 
 async fn open_attempts(conn: &mut Conn) -> Result<Vec<OpenAttempt>, LedgerError> {
     let rows = sqlx::query(OPEN_ATTEMPTS).fetch_all(conn).await.map_err(|e| failed("reading open attempts", e))?;
-    rows.iter()
-        .map(|r| {
-            Ok(OpenAttempt {
-                attempt: AttemptId(r.int("n")?),
-                action: ActionId(r.int("action")?),
-                worker: WorkerId(r.text("worker")?),
-                claimed_at: r.time("claimed_at")?,
-                crossed_at: r.time_or_null("crossed_at")?,
-                in_doubt: r.flag("in_doubt")?,
-            })
+    let read = |r: &AnyRow| {
+        Ok(OpenAttempt {
+            attempt: AttemptId(r.int("n")?),
+            action: ActionId(r.int("action")?),
+            worker: WorkerId(r.text("worker")?),
+            claimed_at: r.time("claimed_at")?,
+            crossed_at: r.time_or_null("crossed_at")?,
+            in_doubt: r.flag("in_doubt")?,
         })
-        .collect()
+    };
+    rows.iter().filter_map(|r| read(r).map(Some).or_else(skip_damaged).transpose()).collect()
 }

@@ -187,6 +187,7 @@ fn r24_every_unknown_action_is_asked_about_although_one_cannot_be() {
     let next = &world.show(&first["id"])["next"];
     assert_eq!(next["what"], "person", "{next}");
     assert!(text(&next["text"]).contains("can’t be asked"), "{next}");
+    assert_eq!(world.cli.ok(&["list"])["actions"][0]["next"]["what"], "person", "the list says so too");
     // Files nothing by itself: the look of the dispatch finds no copy, so it stays unknown too.
     far.sandbox.fault_once(Fault::reset_after_acting());
     let second = far.approved(&world, "r-2");

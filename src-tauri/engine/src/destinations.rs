@@ -8,7 +8,8 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::keychain::{Keychain, LoginSecret};
 use countersign_connectors::{Connector, DestinationConfig, Learned, Login, connect, parse};
-use countersign_ledger::{DestinationRecord, Ledger};
+use countersign_domain::State;
+use countersign_ledger::{DestinationRecord, Ledger, RowRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -103,6 +104,16 @@ impl Destinations {
             .ok_or_else(|| Failure::not_found(format!("there is no destination {name}")))?;
         let connector = self.connect(&record)?;
         Ok((record, connector))
+    }
+
+    /// Whether an unknown outcome of this row comes to be known by asking or repeating. Of one that cannot be used any more
+    /// the next look will say so.
+    pub(crate) async fn can_be_asked(&self, row: &RowRecord) -> bool {
+        if !matches!(row.standing.state, State::Unknown | State::ClosedUnknown) {
+            return true;
+        }
+        let Ok((_, connector)) = self.connector(&row.destination).await else { return true };
+        connector.contract(&row.effect).is_none_or(|c| c.can_look() || c.recognises_repeat())
     }
 
     /// The connector with the login this device holds; None where it holds none.

@@ -154,7 +154,8 @@ impl Intake {
 
     async fn tell(&self, record: &ActionRecord) -> Result<SourceAction, Failure> {
         let filing = self.ledger.filing(record.id()).await?;
-        Ok(source_action(record, filing.as_ref(), 0, self.clock.now()))
+        let asked = self.destinations.can_be_asked(&record.row).await;
+        Ok(source_action(record, asked, filing.as_ref(), 0, self.clock.now()))
     }
 }
 

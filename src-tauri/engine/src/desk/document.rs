@@ -246,9 +246,10 @@ fn explained(record: &ActionRecord, duplicates: usize, next: Option<&NextDoc>) -
     }
 }
 
-/// A line of a list.
+/// A line of a list. `asked`: whether the destination can be asked about it.
 pub(super) fn action_row(
     row: &RowRecord,
+    asked: bool,
     heaviest: Option<FindingDoc>,
     findings_open: u32,
     now: Timestamp,
@@ -274,13 +275,13 @@ pub(super) fn action_row(
         payload_version: row.payload_version,
         finding: heaviest,
         findings_open,
-        next: row_next(row, now),
+        next: row_next(row, asked, now),
         asked: row.looks,
         receipt: row.receipt.as_ref().map(|r| r.text.clone()),
     }
 }
 
-fn row_next(row: &RowRecord, now: Timestamp) -> Option<NextDoc> {
+fn row_next(row: &RowRecord, asked: bool, now: Timestamp) -> Option<NextDoc> {
     let doc = |what: &str, at: Option<Timestamp>| {
         Some(NextDoc { what: what.to_owned(), at: at.map(|t| t.to_string()), text: String::new() })
     };
@@ -290,6 +291,8 @@ fn row_next(row: &RowRecord, now: Timestamp) -> Option<NextDoc> {
         }
         State::Approved if row.after.is_some() => doc("waits_for", None),
         State::Approved => doc("attempt", Some(row.not_before)),
+        State::Unknown if !asked => doc("person", None),
+        State::ClosedUnknown if !asked => None,
         State::Unknown | State::ClosedUnknown => row.next_look.and_then(|at| doc("look", Some(at))),
         State::Prepared
         | State::NeedsReview
@@ -305,6 +308,7 @@ fn row_next(row: &RowRecord, now: Timestamp) -> Option<NextDoc> {
 /// What a source is told about its own action.
 pub(crate) fn source_action(
     record: &ActionRecord,
+    asked: bool,
     filing: Option<&Filing>,
     duplicates: u32,
     now: Timestamp,
@@ -324,7 +328,7 @@ pub(crate) fn source_action(
         revised_by: record.revised_by.map(|id| id.to_string()),
         receipt: receipt_of(record),
         filing: filing.map(filing_doc),
-        next: row_next(row, now),
+        next: row_next(row, asked, now),
         explanation: explain(&row.standing, &story(record, duplicates)),
         created_at: row.created_at.to_string(),
         changed_at: row.changed_at.to_string(),

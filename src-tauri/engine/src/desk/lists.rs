@@ -205,7 +205,8 @@ impl Desk {
             };
             let open = findings.iter().filter(|f| f.holds && f.cleared.is_none()).count();
             let heaviest = findings.into_iter().find(|f| matches!(f.weight.as_str(), "look" | "stop"));
-            actions.push(document::action_row(row, heaviest, u32::try_from(open).unwrap_or(u32::MAX), now));
+            let asked = self.core.destinations.can_be_asked(row).await;
+            actions.push(document::action_row(row, asked, heaviest, u32::try_from(open).unwrap_or(u32::MAX), now));
         }
         Ok(ActionPage { actions, next: page.next.map(|c| c.to_string()) })
     }

@@ -30,6 +30,8 @@ pub(crate) struct Shell {
     /// Set once a person can see the window: not before may anything be sent (F48).
     pub(crate) visible: CancellationToken,
     pub(crate) stop: CancellationToken,
+    /// Held while the worker runs.
+    pub(crate) working: AsyncMutex<()>,
 }
 
 /// An open home.
@@ -53,6 +55,7 @@ impl Shell {
             painted: Mutex::new(Some(painted)),
             visible: CancellationToken::new(),
             stop: CancellationToken::new(),
+            working: AsyncMutex::new(()),
         })
     }
 

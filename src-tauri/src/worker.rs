@@ -10,16 +10,35 @@ use tauri::{AppHandle, Manager};
 use crate::shell::{Open, Shell};
 
 /// Where sources reach the running app, unless something else listens there.
-const DOOR: &str = "127.0.0.1:7424";
+const DOOR: &str = "127.0.0.1:7420";
 /// How often we ask whether another process has stopped dispatching from this home.
 const RETRY: Duration = Duration::from_secs(3);
+
+/// Until when a quitting app waits for an attempt that is under way. What is cut off is found by the next start.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn start(app: &AppHandle, open: &Arc<Open>) {
     let (app, open) = (app.clone(), Arc::clone(open));
     tauri::async_runtime::spawn(async move {
         let shell = app.state::<Shell>();
-        shell.visible.cancelled().await;
-        tokio::join!(dispatch(&shell, &open), listen(&shell, &open));
+        let seen = shell.stop.run_until_cancelled(shell.visible.cancelled()).await;
+        if seen.is_some() {
+            let _working = shell.working.lock().await;
+            tokio::join!(dispatch(&shell, &open), listen(&shell, &open));
+        }
+    });
+}
+
+/// Quits once the attempt under way has come to its end and is written down.
+pub(crate) fn quit(app: &AppHandle, code: i32) {
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        let shell = app.state::<Shell>();
+        shell.stop.cancel();
+        if tokio::time::timeout(PATIENCE, shell.working.lock()).await.is_err() {
+            tracing::warn!("quitting while an attempt is under way; the next start finds it");
+        }
+        app.exit(code);
     });
 }
 

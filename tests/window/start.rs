@@ -79,6 +79,24 @@ fn a_second_start_of_the_same_home_shows_the_first_window_and_ends() {
 }
 
 #[test]
+fn closing_the_window_where_no_tray_leads_back_to_it_ends_the_program() {
+    let (session, display, dir) = (Session::with_keyring(), Display::start(), Scratch::new(""));
+    let mut start = app(&session, &display, &dir.join("home"));
+    let mut window = Started(start.args(["--try-as", "Noor Brackley"]).spawn().expect("it starts"));
+    says(&mut window, "listening on");
+    let ended = testkit::wait::until("the program has ended", || {
+        display.keys(&["alt+F4"]);
+        window.0.try_wait().expect("it can be asked")
+    });
+    assert!(ended.success(), "{ended}");
+    let cli = Cli::new(dir.join("home")).with_env(session.env());
+    let waiting = cli.ok(&["list", "--state", "prepared"]);
+    assert_eq!(waiting["actions"].as_array().map(Vec::len), Some(3), "nothing of the queue is touched: {waiting:#}");
+    // The lock is free: another process may dispatch now.
+    cli.run(&["dispatch", "--until-idle"]).expect(0);
+}
+
+#[test]
 fn a_bubble_tells_that_a_draft_waits_and_nothing_of_what_it_says() {
     let servers = MailServers::start();
     let display = Display::start();

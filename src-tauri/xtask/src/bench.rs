@@ -3,6 +3,7 @@
 //! Each measurement is one function in [`ALL`]; it prints what it found and its target, and fails if it could not
 //! measure. They run on the release build, on a real disk.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::node::Node;
@@ -13,12 +14,26 @@ use crate::{packages, page, setup};
 type Measurement = (&'static str, fn(&Path) -> Result<(), String>);
 
 /// Name and function, in the order they run.
-const ALL: &[Measurement] = &[];
+const ALL: &[Measurement] = &[
+    ("lifecycle", |dir| product(&["lifecycle".as_ref(), dir.as_os_str()])),
+    ("sending", |dir| product(&["sending".as_ref(), dir.as_os_str()])),
+    ("search", |dir| product(&["search".as_ref(), dir.as_os_str()])),
+    ("window", |dir| {
+        let program = |name: &str| sh::TARGET.join("release").join(name);
+        let (app, bare) = (program("countersign-app"), program("examples/bare"));
+        product(&["window".as_ref(), dir.as_os_str(), "100000".as_ref(), app.as_os_str(), bare.as_os_str()])
+    }),
+];
+
+/// One measurement of the test crate's bench program, built by the run before.
+fn product(words: &[&OsStr]) -> Result<(), String> {
+    sh::run("measurement", cargo().args(["bench", "--quiet", "--workspace", "--bench", "product", "--"]).args(words))
+}
 
 pub fn run(names: &[&str]) -> Result<(), String> {
     let node: Node = setup(packages::Needs::Test)?;
     page::build(&node)?;
-    sh::run("release build", cargo().args(["build", "--release", "--workspace", "--quiet"]))?;
+    sh::run("release build", cargo().args(["build", "--release", "--workspace", "--bins", "--example", "bare", "--quiet"]))?;
     let scratch = sh::TARGET.join("bench");
     let chosen: Vec<&Measurement> = ALL.iter().filter(|(name, _)| names.is_empty() || names.contains(name)).collect();
     if chosen.is_empty() {

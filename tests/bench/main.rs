@@ -1,0 +1,37 @@
+//! The measurements behind `cargo xtask bench`: ratios and counts against a stated peer in the same run.
+//!
+//! `product lifecycle|sending|search|window DIR` prints one measurement; `product actions DIR N PHASES` is the child whose
+//! syncs strace counts. Times are medians over rounds in which anchor and product take turns, because the disk and the
+//! machine drift; what is only scheduler noise by the clock is given as CPU time.
+
+mod fill;
+mod lifecycle;
+mod raw;
+mod search;
+mod sending;
+mod sink;
+mod stage;
+mod stats;
+mod window;
+
+use std::path::PathBuf;
+
+fn main() -> anyhow::Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    runtime.block_on(async {
+        match words.as_slice() {
+            ["lifecycle", dir] => lifecycle::run(&PathBuf::from(dir)).await,
+            ["sending", dir] => sending::run(&PathBuf::from(dir)).await,
+            ["search", dir] => search::run(&PathBuf::from(dir), 1_000_000).await,
+            ["search", dir, n] => search::run(&PathBuf::from(dir), n.parse()?).await,
+            ["window", dir, n, app, bare] => window::run(&PathBuf::from(dir), n.parse()?, app, bare).await,
+            ["fill", dir, n, "keychain"] => window::fill(&PathBuf::from(dir), n.parse()?).await,
+            ["actions", dir, n, phases] => lifecycle::child(&PathBuf::from(dir), n.parse()?, phases).await,
+            // `cargo test --benches` starts it without a word: there is nothing to test here.
+            [] => Ok(()),
+            other => anyhow::bail!("no such measurement: {}", other.join(" ")),
+        }
+    })
+}

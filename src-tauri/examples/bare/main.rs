@@ -4,7 +4,10 @@ use tauri::{WebviewUrl, WebviewWindowBuilder};
 
 fn main() {
     let built = tauri::Builder::default().setup(|app| {
-        WebviewWindowBuilder::new(app, "bare", WebviewUrl::default()).title("Bare").inner_size(1280.0, 800.0).build()?;
+        WebviewWindowBuilder::new(app, "bare", WebviewUrl::default())
+            .title("Bare")
+            .inner_size(1280.0, 800.0)
+            .build()?;
         Ok(())
     });
     let context = tauri::generate_context!("examples/bare/tauri.conf.json");

@@ -33,7 +33,10 @@ fn product(words: &[&OsStr]) -> Result<(), String> {
 pub fn run(names: &[&str]) -> Result<(), String> {
     let node: Node = setup(packages::Needs::Test)?;
     page::build(&node)?;
-    sh::run("release build", cargo().args(["build", "--release", "--workspace", "--bins", "--example", "bare", "--quiet"]))?;
+    sh::run(
+        "release build",
+        cargo().args(["build", "--release", "--workspace", "--bins", "--example", "bare", "--quiet"]),
+    )?;
     let scratch = sh::TARGET.join("bench");
     let chosen: Vec<&Measurement> = ALL.iter().filter(|(name, _)| names.is_empty() || names.contains(name)).collect();
     if chosen.is_empty() {

@@ -25,6 +25,17 @@ async fn tab_to(window: &Window, css: &str) {
     panic!("Tab never reaches {css}; the focus is on {}", window.focused().await);
 }
 
+/// Presses F6 until the list has the focus.
+async fn list_focus(window: &Window) {
+    for _ in 0..12 {
+        if window.eval("document.activeElement.getAttribute('role') === 'listbox'").await == Value::Bool(true) {
+            return;
+        }
+        window.press(&["F6"]).await;
+    }
+    panic!("F6 never reaches the list; the focus is on {}", window.focused().await);
+}
+
 fn state(cli: &Cli, id: &str) -> String {
     office::state(&cli.ok(&["show", id])).to_owned()
 }
@@ -32,9 +43,10 @@ fn state(cli: &Cli, id: &str) -> String {
 async fn until_state(cli: &Cli, id: &str, wanted: &str) -> Value {
     let (cli, id, wanted) = (cli.clone(), id.to_owned(), wanted.to_owned());
     let waited = tokio::task::spawn_blocking(move || {
-        testkit::wait::until(&format!("{id} is {wanted}"), || {
+        let found = testkit::wait::within(testkit::wait::PATIENCE, || {
             Some(cli.ok(&["show", &id])).filter(|doc| office::state(doc) == wanted)
-        })
+        });
+        found.unwrap_or_else(|| panic!("{id} never was {wanted}: {:#}", cli.ok(&["show", &id])))
     });
     waited.await.expect("the state comes")
 }
@@ -66,19 +78,22 @@ async fn r42_first_run_read_edit_approve_and_undo_by_keyboard_in_the_sandbox() {
     window.press(&["z"]).await;
     until_state(&cli, &id, "prepared").await;
 
-    // The next request is shown by now; its sender looks like another one's, which holds the button back.
-    for _ in 0..12 {
-        if window.eval("document.activeElement.getAttribute('role') === 'listbox'").await == Value::Bool(true) {
+    // The next request may be shown by now; its sender looks like another one's, which holds the button back.
+    let editing =
+        format!("location.hash === '#/edit/{id}' && document.querySelector('[data-draft] textarea') !== null");
+    for _ in 0..10 {
+        list_focus(&window).await;
+        window.press(&["k", "k", "k"]).await;
+        window.until("what is shown can be approved", ARMED).await;
+        window.press(&["e"]).await;
+        window.until("the editor is open", "document.querySelector('[data-draft] textarea') !== null").await;
+        if window.eval(&editing).await == Value::Bool(true) {
             break;
         }
-        window.press(&["F6"]).await;
+        window.press(&["Escape"]).await;
+        window.until("the editor is closed", "document.querySelector('[data-do=edit]') !== null").await;
     }
-    window.press(&["k"]).await;
-    let back = format!("location.hash.endsWith('/{id}')");
-    window.until("the first request is shown again", &back).await;
-    window.until("what is shown can be approved", ARMED).await;
-    window.press(&["e"]).await;
-    window.until("the editor is open", "document.querySelector('[data-draft] textarea') !== null").await;
+    window.until("the first request is edited", &editing).await;
     let before = window.eval("document.querySelector('[data-live-hash]').dataset.liveHash").await;
     tab_to(&window, "[data-draft] textarea").await;
     window.press(&["ctrl+End"]).await;

@@ -13,6 +13,8 @@ use crate::{packages, page, setup};
 
 /// How long the window may take to its first painted frame. A cold, busy machine needs most of it.
 const FIRST_PAINT: Duration = Duration::from_secs(120);
+/// How long the screen must not have changed before its picture is taken.
+const STILL: Duration = Duration::from_millis(1500);
 /// What the window says on stderr once its page is on the screen.
 const READY: &str = "window ready";
 
@@ -169,17 +171,18 @@ impl Desk {
         Ok(())
     }
 
-    /// Two pictures that are the same: one alone may be a frame old.
+    /// A picture once nothing on the screen moves any more: the first frame is painted before the lists are read.
     fn picture(&self, file: &Path) -> Result<(), String> {
-        let mut last = String::new();
+        let (mut last, mut since) = (String::new(), Instant::now());
         until("a picture that stands still", || {
             let done =
                 self.command(Path::new("import")).args(["-silent", "-window", "root"]).arg(file).status().ok()?;
-            let pixels = sh::output(self.command(Path::new("identify")).args(["-format", "%#"]).arg(file))
-                .filter(|_| done.success())?;
-            let same = pixels == last;
-            last = pixels;
-            same.then_some(())
+            let mut identify = self.command(Path::new("identify"));
+            let pixels = sh::output(identify.args(["-format", "%#"]).arg(file)).filter(|_| done.success())?;
+            if pixels != last {
+                (last, since) = (pixels, Instant::now());
+            }
+            (since.elapsed() > STILL).then_some(())
         })
     }
 }

@@ -166,12 +166,12 @@ fn on_event(app: &AppHandle, event: RunEvent) {
                 api.prevent_close();
             }
         }
-        RunEvent::ExitRequested { api, code, .. } => {
-            // The first time the worker is asked to stop; when it has, the app is told to exit once more, and does.
-            if app.try_state::<shell::Shell>().is_some_and(|shell| !shell.stop.is_cancelled()) {
-                api.prevent_exit();
-                worker::quit(app, code.unwrap_or_default());
-            }
+        // The first time the worker is asked to stop; when it has, the app is told to exit once more, and does.
+        RunEvent::ExitRequested { api, code, .. }
+            if app.try_state::<shell::Shell>().is_some_and(|shell| !shell.stop.is_cancelled()) =>
+        {
+            api.prevent_exit();
+            worker::quit(app, code.unwrap_or_default());
         }
         _ => {}
     }

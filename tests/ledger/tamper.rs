@@ -290,7 +290,7 @@ async fn r26_one_damaged_row_does_not_keep_stale_claims_and_expiry_of_others_wai
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r30_verify_finds_what_no_claim_would_touch() {
-    let sabotage: [(&str, &str, &str); 9] = [
+    let sabotage: [(&str, &str, &str); 10] = [
         (
             "an ended action's state",
             "UPDATE actions SET state = 'rejected', receipt = NULL, accepted_at = NULL WHERE state = 'accepted'",
@@ -310,6 +310,11 @@ async fn r30_verify_finds_what_no_claim_would_touch() {
             "a delivery removed",
             "DELETE FROM events; DELETE FROM delivery_actions WHERE delivery = 4; DELETE FROM deliveries WHERE n = 4",
             "delivery",
+        ),
+        (
+            "a switch that nobody put",
+            "INSERT INTO settings (key, value, changed_at, changed_by) VALUES ('sending/elsewhere', 'on', 0, 'nobody')",
+            "setting",
         ),
         ("a source's permissions", "UPDATE sources SET effects = replace(effects, 'crm.note', 'crm.task')", "source"),
     ];

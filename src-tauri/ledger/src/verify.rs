@@ -18,6 +18,7 @@ statements! {
     WIRES_OF = "SELECT hash, bytes FROM wires WHERE action = $1 ORDER BY hash";
     COUNT_ACTIONS = "SELECT COUNT(*) AS many FROM actions";
     COUNT_DELIVERIES = "SELECT COUNT(*) AS many FROM deliveries";
+    SETTING_KEYS = "SELECT key FROM settings ORDER BY key";
     DELIVERY = "SELECT source, content_hash, first FROM deliveries WHERE n = $1";
     ACTIONS_OF_DELIVERY = "SELECT step, action, disposition FROM delivery_actions WHERE delivery = $1 ORDER BY position";
 }
@@ -248,6 +249,11 @@ impl Told {
                 say("setting", key, "its value is not the one in the journal");
             }
         }
+        // The mark of a backup is the one setting that is written beside the journal: the copy's head is the original's.
+        for key in setting_keys(conn).await?.iter().filter(|k| *k != backup::BACKUP && !self.settings.contains_key(*k))
+        {
+            say("setting", key, "no journal row tells of it");
+        }
         for (name, told) in &self.destinations {
             let Some(d) = directory::destination(conn, name).await? else {
                 say("destination", name, "its row is missing");
@@ -275,6 +281,11 @@ impl Told {
         }
         Ok(())
     }
+}
+
+async fn setting_keys(conn: &mut Conn) -> Result<Vec<String>, LedgerError> {
+    let rows = sqlx::query(SETTING_KEYS).fetch_all(conn).await.map_err(|e| failed("verifying the settings", e))?;
+    rows.iter().map(|row| row.text("key")).collect()
 }
 
 async fn delivery_holds(conn: &mut Conn, n: i64, told: &Value) -> Result<bool, LedgerError> {

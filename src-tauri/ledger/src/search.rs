@@ -297,8 +297,9 @@ fn words(text: &str) -> Vec<Word> {
         .take(16)
         .map(|w| Word { text: w.chars().take(200).collect(), beginning: false })
         .collect();
-    let open = text.chars().last().is_some_and(char::is_alphanumeric);
-    if let Some(last) = words.last_mut().filter(|w| open && w.text.chars().count() >= 2) {
+    // Beginnings are indexed from two letters on. `who:x` ends in a word of one letter.
+    let letters = text.chars().rev().take_while(|c| c.is_alphanumeric()).count();
+    if let Some(last) = words.last_mut().filter(|_| letters >= 2) {
         last.beginning = true;
     }
     words

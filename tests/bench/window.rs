@@ -7,13 +7,11 @@ use crate::stage::Secrets;
 use crate::stats::median;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 use testkit::{Display, Session};
 
 const ROUNDS: usize = 5;
 const STILL: Duration = Duration::from_millis(1_500);
-const LONGEST: Duration = Duration::from_secs(90);
 /// The page as drawn, with its list; before that the window is one colour.
 const COLOURS_OF_A_DRAWN_PAGE: u32 = 3;
 
@@ -72,18 +70,16 @@ fn start(command: &mut Command) -> anyhow::Result<f64> {
     let began = Instant::now();
     let mut child = Ended(command.spawn()?);
     let (mut last, mut since) = (String::new(), began);
-    loop {
+    testkit::wait::until("the picture stays as it is", || {
         let now = Instant::now();
-        anyhow::ensure!(now - began < LONGEST, "no stable picture within {LONGEST:?}");
-        anyhow::ensure!(child.0.try_wait()?.is_none(), "the program ended");
-        let (picture, colours) = look(&display)?;
+        assert!(child.0.try_wait().is_ok_and(|ended| ended.is_none()), "the program ended");
+        let (picture, colours) = look(&display).expect("a picture of the display");
         if picture != last || colours < COLOURS_OF_A_DRAWN_PAGE {
             (last, since) = (picture, now);
-        } else if now - since >= STILL {
-            return Ok(crate::stats::millis(since - began));
         }
-        sleep(Duration::from_millis(40));
-    }
+        (now - since >= STILL).then_some(())
+    });
+    Ok(crate::stats::millis(since - began))
 }
 
 /// The picture's signature and how many colours it has.

@@ -109,7 +109,7 @@ pub enum Command {
     Resolve(Resolve),
     /// A new action, next revision, for the same request and step
     Revise(Revise),
-    /// Intake over loopback HTTP, with worker and mailbox watch
+    /// Intake over loopback HTTP, with the worker
     Serve(Serve),
     /// Prove the ledger: journal chain, signatures, hashes, state replay
     Verify,

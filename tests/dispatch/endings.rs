@@ -3,6 +3,7 @@
 use crate::office::{MAILBOX, Office, Setup};
 use countersign_domain::{State, Verdict};
 use countersign_engine::Code;
+use countersign_engine::view::ApproveOne;
 use countersign_sandbox::{Fault, Protocol, Release, Times};
 use std::time::Duration;
 
@@ -112,4 +113,34 @@ async fn the_clock_is_not_moved_by_hand_once_live_was_on() {
     settings.set_sending("live", false, owner, None, now).await.expect("it is off again");
     let refused = office.try_again().await.expect_err("times there were real");
     assert_eq!(refused.code, Code::NotPermitted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r11_approved_with_one_gesture_each_has_its_own_signature_and_one_that_cannot_is_named() {
+    let office = Office::new().await;
+    let (one, held, two) = (
+        office.propose("r1").await,
+        office.propose_to("r2", &["sam@other.example"]).await,
+        office.propose_to("r3", &["kim@third.example"]).await,
+    );
+    let mut wanted = Vec::new();
+    for id in [one, held, two] {
+        let doc = office.doc(id).await;
+        let looked = doc.findings.iter().filter(|f| f.holds).map(|f| (f.code.clone(), f.field.clone())).collect();
+        wanted.push(ApproveOne { id: doc.id, payload_hash: doc.payload_hash, looked });
+    }
+    wanted[1].payload_hash = wanted[0].payload_hash.clone();
+    let done = office.desk.approve_each(&wanted).await.expect("they are answered");
+    let states: Vec<_> = done
+        .iter()
+        .map(|d| (d.action.as_ref().map(|a| a.state.as_str()), d.error.as_ref().map(|e| e.code.as_str())))
+        .collect();
+    assert_eq!(states, [(Some("approved"), None), (None, Some("conflict")), (Some("approved"), None)]);
+    assert_eq!(office.state(held).await, State::Prepared, "nothing of it changed");
+    let signed: Vec<_> =
+        done.iter().filter_map(|d| d.action.as_ref()).map(|a| a.approvals[0].payload_hash.clone()).collect();
+    assert_eq!(signed, [wanted[0].payload_hash.clone(), wanted[2].payload_hash.clone()]);
+    office.dispatcher().await.tick().await;
+    assert_eq!(office.sandbox.effects().len(), 2);
+    assert_eq!(office.desk.approve_each(&[]).await.expect_err("nothing to approve").code, Code::BadInput);
 }

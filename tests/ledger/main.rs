@@ -9,6 +9,7 @@ mod phases;
 mod plans;
 mod receive;
 mod reconcile;
+mod records;
 mod schema;
 mod search;
 mod stage;

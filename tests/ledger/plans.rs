@@ -4,7 +4,7 @@ use crate::stage::*;
 use sqlx::Row;
 
 /// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
-const HOT: [(&str, &str); 35] = [
+const HOT: [(&str, &str); 36] = [
     ("page", "PAGE_BY_STATE"),
     ("page", "PAGE_BY_STATE_OLDEST"),
     ("page", "PAGE"),
@@ -13,6 +13,7 @@ const HOT: [(&str, &str); 35] = [
     ("page", "COUNT"),
     ("page", "COUNT_TO_REVIEW"),
     ("claim", "DUE"),
+    ("claim", "BESIDE"),
     ("claim", "OPEN_ATTEMPTS"),
     ("claim", "NOTED"),
     ("decide", "EXPIRING"),

@@ -29,7 +29,7 @@ pub mod outcome;
 pub mod payload;
 pub mod policy;
 pub mod proposal;
-mod records;
+pub mod records;
 pub mod risk;
 pub mod sealed;
 pub mod state;
@@ -48,6 +48,7 @@ pub use outcome::{
 };
 pub use payload::{Attachment, Payload};
 pub use proposal::{Conversation, Disposition, Proposal};
+pub use records::{MatchBy, RecordRef};
 pub use sealed::Sealed;
 pub use state::{Fact, Illegal, Standing, State, advance};
 pub use time::Timestamp;

@@ -3,7 +3,7 @@
 use crate::canonical::sha256;
 use crate::email::{self, EmailView};
 use crate::json::FieldError;
-use crate::records;
+use crate::records::{self, RecordRef};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -85,6 +85,10 @@ impl Payload {
     }
     pub fn attachments(&self) -> &[Attachment] {
         &self.attachments
+    }
+    /// The record at the destination that it touches. None: it makes one of its own, or none.
+    pub fn record(&self) -> Option<RecordRef> {
+        if email::is_email(&self.effect) { None } else { records::record_of(&self.effect, &self.value) }
     }
     /// The typed reading of `email.send` and `email.reply`.
     pub fn email(&self) -> Option<EmailView> {

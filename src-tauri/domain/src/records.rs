@@ -2,15 +2,70 @@
 //! destination's business.
 
 use crate::address::{Mailbox, check_address, header_value};
+use crate::canonical::{AccountFingerprint, tagged_hash};
 use crate::email::BODY_MAX;
 use crate::fields::{Fields, at_most, expected, wrong};
 use crate::json::FieldError;
 use crate::time::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const SUBJECT_MAX: usize = 2000;
 const WORD_MAX: usize = 500;
 const FIELDS_MAX: usize = 500;
+
+/// How a payload names the record it touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchBy {
+    Email,
+    Id,
+    ExternalId,
+}
+
+/// The record at the destination that an action touches: `contact` by `robin@customer.example`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordRef {
+    /// `contact`, `company`, `deal`, `ticket` …, lower case.
+    pub kind: String,
+    pub by: MatchBy,
+    /// An email in lower case; an id or external id as a text, whether it came as a string or as a number.
+    pub value: String,
+}
+
+impl RecordRef {
+    /// Two actions with equal keys touch one record of one account. 51 characters: digest of account and kind, how it is
+    /// matched, digest of the value; so no address outlives a purge, and the parts can be compared by place (the ledger's
+    /// claim does).
+    pub fn key(&self, account: &AccountFingerprint) -> String {
+        let digest = |value: Value| hex::encode(tagged_hash("countersign/record/v1", &value));
+        let group = digest(json!([account.to_string(), self.kind]));
+        let by = match self.by {
+            MatchBy::Email => 'e',
+            MatchBy::Id => 'i',
+            MatchBy::ExternalId => 'x',
+        };
+        format!("{}:{by}:{}", &group[..16], &digest(json!(self.value))[..32])
+    }
+}
+
+/// The record that a checked payload names, if its effect touches one.
+pub(crate) fn record_of(effect: &str, value: &Value) -> Option<RecordRef> {
+    let (kind, matched) = match effect {
+        "crm.contact.upsert" => ("contact", value.get("match")?),
+        "ticket.reply" => ("ticket", value.get("ticket")?),
+        _ => {
+            let record = value.get("record")?;
+            (record.get("type")?.as_str()?, record.get("match")?)
+        }
+    };
+    let names = [("email", MatchBy::Email), ("id", MatchBy::Id), ("external_id", MatchBy::ExternalId)];
+    let (by, found) = names.into_iter().find_map(|(name, by)| Some((by, matched.get(name)?)))?;
+    let text = match found {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let value = if by == MatchBy::Email { text.to_lowercase() } else { text };
+    Some(RecordRef { kind: kind.to_lowercase(), by, value })
+}
 
 /// Checks the value of an effect other than email.
 pub(crate) fn check(effect: &str, value: &Value) -> Result<(), FieldError> {

@@ -245,6 +245,10 @@ impl Desk {
             contract,
             answer_timeout: connector.as_ref().map(|(_, c)| c.answer_timeout()).unwrap_or_default(),
             after: after.as_ref(),
+            beside: match row.standing.state {
+                State::Approved => self.ledger().beside(row.id, self.now()).await?.first().copied(),
+                _ => None,
+            },
             filing: detail.filing.as_ref(),
             paused: connector
                 .as_ref()

@@ -440,6 +440,27 @@ pub struct ProposalActionAnswer {
     pub reason: Option<String>,
 }
 
+/// One of several actions that a person approves with one gesture: its own hash, its own checks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct ApproveOne {
+    pub id: String,
+    /// The hash that was on the screen.
+    pub payload_hash: String,
+    /// Checks, as code and field, that the person has just looked at.
+    #[serde(default)]
+    pub looked: Vec<(String, String)>,
+}
+
+/// What became of one of them: the action as it is now, or why it was not approved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct ApprovedOne {
+    pub id: String,
+    pub action: Option<ActionDoc>,
+    pub error: Option<ErrorDoc>,
+}
+
 /// The answer to a proposal, also when it was refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
 #[ts(export)]

@@ -16,16 +16,28 @@ use sqlx::any::AnyRow;
 
 statements! {
     // One destination's next action: due, its order satisfied, no other action of the same record under way or in doubt,
-    // its environment's sending on, dispatch not frozen. $4 is one action's number, or zero for any.
+    // its environment's sending on, dispatch not frozen. $4 is one action's number, or zero for any. Where one names its
+    // record by address and the other by number they may be the same: they wait for each other while one is under way,
+    // and two minutes longer where its answer was lost (so long a destination may still work on it, crm.md 1.5).
     DUE = "SELECT a.n, a.not_before FROM actions a JOIN destinations d ON d.name = a.destination \
         JOIN settings s ON s.key = 'sending/' || d.environment WHERE a.state = 'approved' AND a.destination = $1 \
         AND a.not_before <= $2 AND ($4 = 0 OR a.n = $4) AND d.removed_at IS NULL AND s.value = 'on' \
         AND NOT EXISTS (SELECT 1 FROM settings f WHERE f.key = 'frozen' AND f.value NOT IN ('', 'off')) \
         AND a.revised = 0 AND a.attempts < a.allowed AND (a.expires_at IS NULL OR a.expires_at > $2) \
         AND (a.after_action IS NULL OR EXISTS (SELECT 1 FROM actions w WHERE w.n = a.after_action AND w.state = 'accepted')) \
-        AND (a.record_key IS NULL OR NOT EXISTS (SELECT 1 FROM actions o WHERE o.record_key = a.record_key \
-            AND o.n <> a.n AND o.state IN ('in_progress', 'unknown'))) \
+        AND (a.record_key IS NULL OR (NOT EXISTS (SELECT 1 FROM actions o WHERE o.record_key = a.record_key \
+            AND o.n <> a.n AND o.state IN ('in_progress', 'unknown')) \
+          AND NOT EXISTS (SELECT 1 FROM actions o WHERE o.environment = a.environment \
+            AND o.state IN ('in_progress', 'unknown') AND o.n <> a.n AND substr(o.record_key, 1, 16) = substr(a.record_key, 1, 16) \
+            AND substr(o.record_key, 18, 1) <> substr(a.record_key, 18, 1) \
+            AND (o.state = 'in_progress' OR o.last_crossed > $2 - 120000)))) \
         ORDER BY a.not_before, a.n LIMIT $3";
+    // What keeps an action from being claimed beside it: the oldest other one on its record.
+    BESIDE = "SELECT o.n FROM actions a JOIN actions o ON o.environment = a.environment AND o.n <> a.n \
+        AND o.state IN ('in_progress', 'unknown') AND substr(o.record_key, 1, 16) = substr(a.record_key, 1, 16) \
+        AND (o.record_key = a.record_key OR (substr(o.record_key, 18, 1) <> substr(a.record_key, 18, 1) \
+            AND (o.state = 'in_progress' OR o.last_crossed > $2 - 120000))) \
+        WHERE a.n = $1 ORDER BY o.n";
     MAY_SEND = "SELECT key, value FROM settings WHERE key = 'frozen' OR key = $1";
     OPEN_ATTEMPT = "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) \
         SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \
@@ -62,6 +74,12 @@ impl Ledger {
         countersign_domain::advance(&current.standing, &Fact::Repeated)?;
         if !sending(w.conn(), &current.environment).await? || !request.reach.contains(&current.destination) {
             return Ok(Claimed::None);
+        }
+        // Another unknown one does not bar it: both were handed over long ago, and each is settled by itself.
+        for other in beside(w.conn(), action, request.now).await? {
+            if Action::get(w.conn(), other).await?.standing.state == State::InProgress {
+                return Ok(Claimed::None);
+            }
         }
         self.take(w, action, Fact::Repeated, request).await
     }
@@ -232,6 +250,12 @@ impl Ledger {
         open_attempts(&mut tx).await
     }
 
+    /// The actions on the same record that are under way or in doubt, so that this one is not claimed beside them.
+    pub async fn beside(&self, action: ActionId, now: Timestamp) -> Result<Vec<ActionId>, LedgerError> {
+        let mut tx = self.pools().bare("looking for others on the same record").await?;
+        beside(&mut tx, action, now).await
+    }
+
     /// The order behind an action, verified as for a claim but without expiry: to look for it, or to file its copy.
     pub async fn order_for_look(
         &self,
@@ -331,6 +355,16 @@ pub(crate) async fn sending(conn: &mut Conn, environment: &str) -> Result<bool, 
         on |= key == own && value == "on";
     }
     Ok(on)
+}
+
+async fn beside(conn: &mut Conn, action: ActionId, now: Timestamp) -> Result<Vec<ActionId>, LedgerError> {
+    let rows = sqlx::query(BESIDE)
+        .bind(action.0)
+        .bind(now.millis())
+        .fetch_all(conn)
+        .await
+        .map_err(|e| failed("looking for others on the same record", e))?;
+    rows.iter().map(|row| row.int("n").map(ActionId)).collect()
 }
 
 /// What may be claimed now, the longest waiting first.

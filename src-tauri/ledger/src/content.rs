@@ -2,10 +2,11 @@
 
 use crate::rows::{Action, Get, hex};
 use crate::tx::{Conn, Write, failed, statements};
-use crate::{Conflict, LedgerError};
+use crate::{Conflict, LedgerError, directory};
 use countersign_domain::canonical::{canonical, sha256};
 use countersign_domain::{
-    ActionId, Attachment, Conversation, ConversationHash, Payload, PayloadHash, Sealed, Timestamp, Wire, WireHash, json,
+    AccountFingerprint, ActionId, Attachment, Conversation, ConversationHash, Payload, PayloadHash, Sealed, Timestamp,
+    Wire, WireHash, json,
 };
 use serde_json::Value;
 
@@ -51,7 +52,7 @@ pub(crate) struct Face {
     pub record_key: Option<String>,
 }
 
-pub(crate) fn face(destination: &str, payload: &Payload) -> Face {
+pub(crate) fn face(account: Option<&AccountFingerprint>, payload: &Payload) -> Face {
     let value = payload.value();
     if let Some(email) = payload.email() {
         let mut people: Vec<String> =
@@ -68,8 +69,6 @@ pub(crate) fn face(destination: &str, payload: &Payload) -> Face {
             record_key: None,
         };
     }
-    // CRM and ticket effects name one record: two of them on the same one never run at once.
-    let record = ["record", "match", "ticket"].iter().find_map(|k| value.get(*k));
     let text = |v: Option<&Value>| v.and_then(Value::as_str).unwrap_or("").to_owned();
     let matched = value.get("match").or_else(|| value.get("record").and_then(|r| r.get("match")));
     let email =
@@ -80,8 +79,15 @@ pub(crate) fn face(destination: &str, payload: &Payload) -> Face {
         email,
         subject: ["subject", "title"].iter().map(|k| text(value.get(*k))).find(|t| !t.is_empty()).unwrap_or_default(),
         thread: None,
-        record_key: record.map(|r| format!("{destination} {}", canonical(r))),
+        // CRM and ticket effects name one record: two of them on the same one never run at once.
+        record_key: account.and_then(|account| payload.record().map(|r| r.key(account))),
     }
+}
+
+/// [`face`], for whoever knows the destination's name only.
+pub(crate) async fn face_at(conn: &mut Conn, destination: &str, payload: &Payload) -> Result<Face, LedgerError> {
+    let account = directory::destination(conn, destination).await?.map(|d| d.account);
+    Ok(face(account.as_ref(), payload))
 }
 
 impl Face {

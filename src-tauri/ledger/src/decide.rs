@@ -1,6 +1,6 @@
 //! Phase: what a person decides about an action before it goes.
 
-use crate::content::{self, NewPayload, content_hash, face};
+use crate::content::{self, NewPayload, content_hash, face_at};
 use crate::rows::{Action, Get};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Cleared, Signing, Waits};
@@ -48,7 +48,7 @@ impl Ledger {
         let hash = sealed.hash();
         let new = NewPayload { action: action.0, version, payload, hash: Some(hash), by: &by.0 };
         content::put_payload(&mut w, new, now).await?;
-        let face = face(&current.destination, payload);
+        let face = face_at(w.conn(), &current.destination, payload).await?;
         content::change_people(&mut w, action.0, &face.people).await?;
         let details = json!({ "payload": { "version": version, "hash": hash, "content": content_hash(payload) } });
         let change = |a: &mut Action| {

@@ -1,6 +1,6 @@
 //! Phase: take in a proposal. Whole or not at all, every delivery recorded, never a second action for a key.
 
-use crate::content::{self, NewPayload, content_hash, face};
+use crate::content::{self, NewPayload, content_hash, face_at};
 use crate::repeats::{self, Plan, Plans};
 use crate::rows::{Action, Get};
 use crate::tx::{Durable, Write, failed, statements};
@@ -204,7 +204,7 @@ impl Intake<'_> {
     ) -> Result<Action, LedgerError> {
         let sealed = key.as_ref().map(|k| Sealed::seal(k.clone(), 1, proposed.payload.clone()));
         let hash = sealed.as_ref().map(Sealed::hash);
-        let face = face(&proposed.destination, &proposed.payload);
+        let face = face_at(w.conn(), &proposed.destination, &proposed.payload).await?;
         let people = face.people.clone();
         let content = content_hash(&proposed.payload);
         let mut action = Action {
@@ -280,7 +280,7 @@ impl Intake<'_> {
         let by = self.by();
         let new = NewPayload { action: current.n, version, payload: &proposed.payload, hash: Some(hash), by: &by };
         content::put_payload(w, new, self.now).await?;
-        let face = face(&proposed.destination, &proposed.payload);
+        let face = face_at(w.conn(), &proposed.destination, &proposed.payload).await?;
         content::change_people(w, current.n, &face.people).await?;
         let details = json!({
             "delivery": self.delivery,

@@ -1,6 +1,6 @@
 //! Phase: a new action that follows another (R28), and an action that gets its identity or is confirmed.
 
-use crate::content::{self, NewPayload, content_hash, face};
+use crate::content::{self, NewPayload, content_hash, face_at};
 use crate::rows::{ACTION_BY_KEY, Action, Get};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::Waits;
@@ -163,7 +163,7 @@ async fn insert_revision(
     now: Timestamp,
 ) -> Result<Action, LedgerError> {
     let hash = Sealed::seal(key.clone(), 1, payload.clone()).hash();
-    let face = face(&old.destination, payload);
+    let face = face_at(w.conn(), &old.destination, payload).await?;
     let people = face.people.clone();
     let content = content_hash(payload);
     let mut new = Action {

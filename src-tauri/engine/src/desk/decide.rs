@@ -2,7 +2,7 @@
 
 use super::Desk;
 use crate::failure::Failure;
-use crate::view::{ActionDoc, FindingDoc};
+use crate::view::{ActionDoc, ApproveOne, ApprovedOne, FindingDoc};
 use countersign_domain::approval::SignedVerdict;
 use countersign_domain::{
     ActionId, Approval, Conversation, Fact, Payload, PayloadHash, Signable, State, Verdict, Wire, advance,
@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Longest text kept while it is being typed, in bytes.
 const KEPT_TEXT_LIMIT: usize = 4 * 1024 * 1024;
+/// So many actions are approved with one gesture at most.
+const APPROVED_AT_ONCE: usize = 100;
 /// Longest reason or evidence, in characters.
 const WORDS_LIMIT: usize = 10_000;
 
@@ -113,6 +115,27 @@ impl Desk {
             .await
             .map_err(|e| Failure::from(e).on(id))?;
         self.action(id).await
+    }
+
+    /// Countersigns several actions of what was on the screen, in the order given. Each is a decision of its own, with its
+    /// own hash and signature: one that cannot be approved says why and changes nothing about the others.
+    pub async fn approve_each(&self, wanted: &[ApproveOne]) -> Result<Vec<ApprovedOne>, Failure> {
+        if wanted.is_empty() || wanted.len() > APPROVED_AT_ONCE {
+            return Err(Failure::bad_input("actions", format!("1 to {APPROVED_AT_ONCE} actions are expected")));
+        }
+        let mut done = Vec::with_capacity(wanted.len());
+        for one in wanted {
+            let outcome = match self.resolve_id(&one.id).await {
+                Ok(id) => self.approve(id, &one.payload_hash, &one.looked).await,
+                Err(failure) => Err(failure),
+            };
+            let (action, error) = match outcome {
+                Ok(action) => (Some(action), None),
+                Err(failure) => (None, Some(failure.doc())),
+            };
+            done.push(ApprovedOne { id: one.id.clone(), action, error });
+        }
+        Ok(done)
     }
 
     /// The same decision again (a second click, an answer that got lost): the first one stands and is shown (F18).

@@ -14,6 +14,8 @@ pub(super) struct Scene<'a> {
     pub(super) answer_timeout: Duration,
     /// The action it waits for.
     pub(super) after: Option<&'a ActionRecord>,
+    /// Another action on the same record, under way or in doubt.
+    pub(super) beside: Option<countersign_domain::ActionId>,
     pub(super) filing: Option<&'a Filing>,
     /// Why and until when nothing is handed to the destination.
     pub(super) paused: Option<&'a Paused>,
@@ -244,6 +246,12 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
             let until = s.paused.and_then(|p| p.until);
             let then = if until.is_some() { "Tried again by itself" } else { "It goes on once a test of it succeeds" };
             doc("paused", until, format!("{} is paused: {why}. Nothing has left. {then}.", row.destination))
+        }
+        State::Approved if s.beside.is_some() => {
+            let other = s.beside.map(|id| id.to_string()).unwrap_or_default();
+            let text =
+                format!("{other} touches the same record and is not settled. One at a time; nothing has left yet.");
+            doc("waits_for", None, text)
         }
         State::Approved if row.not_before > s.now => {
             let text = format!("Try {} by itself. Nothing has left yet.", row.standing.attempts + 1);

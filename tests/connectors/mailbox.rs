@@ -42,7 +42,12 @@ async fn a_poised_connection_that_is_dropped_has_no_effect() -> Tried {
     for chunking in [true, false] {
         let rig = Rig::new(Setup { chunking, ..Setup::default() }).await?;
         let order = rig.order("dropped");
-        drop(rig.connector.approach(&order, &rig.login).await.map_err(|halted| format!("{halted:?}"))?);
+        drop(
+            rig.connector
+                .approach(&order, &rig.login, crate::rig::NOW)
+                .await
+                .map_err(|halted| format!("{halted:?}"))?,
+        );
         rig.sandbox.wait_for(Point::Disconnected, 1).await?;
         assert_eq!(rig.effects(&order), 0);
     }
@@ -53,7 +58,8 @@ async fn a_poised_connection_that_is_dropped_has_no_effect() -> Tried {
 async fn a_laptop_that_slept_before_the_last_step_sends_nothing() -> Tried {
     let rig = Rig::new(Setup::default()).await?;
     let order = rig.order("slept");
-    let poised = rig.connector.approach(&order, &rig.login).await.map_err(|halted| format!("{halted:?}"))?;
+    let poised =
+        rig.connector.approach(&order, &rig.login, crate::rig::NOW).await.map_err(|halted| format!("{halted:?}"))?;
     let long_ago = countersign_connectors::BootTime::now().before(Duration::from_secs(6));
     let (outcome, _) = rig.judge(&order, poised.cross(long_ago, PATIENT).await);
     assert!(matches!(outcome, Outcome::NotSent(_)), "{outcome:?}");

@@ -147,7 +147,7 @@ impl Rig {
     /// Approach, crossing, judgement.
     pub async fn attempt(&self, order: &Countersigned, limit: Duration) -> Attempt {
         let contract = self.connector.contract(&order.key().effect).expect("this destination has the effect");
-        let poised = match self.connector.approach(order, &self.login).await {
+        let poised = match self.connector.approach(order, &self.login, NOW).await {
             Err(halted) => {
                 return Attempt { outcome: classify(contract, &halted.answer), late: None, noted: Vec::new() };
             }

@@ -32,6 +32,7 @@ pub mod mime;
 pub mod preview;
 pub mod providers;
 pub mod registry;
+pub mod site;
 pub mod transport;
 
 pub use boot::BootTime;
@@ -39,8 +40,8 @@ pub use conversation::{Parent, Situation};
 pub use error::{Halted, SetupCode, SetupError, Unrenderable};
 pub use login::Login;
 pub use preview::{Preview, PreviewAttachment};
-pub use registry::{DestinationConfig, FormField, Kind, Learned, Settings, connect, kinds, parse};
-pub use transport::{Crossed, LateReader, Poised, Reply, Step};
+pub use registry::{DestinationConfig, FormField, Kind, Learned, Provider, Settings, connect, kinds, parse};
+pub use transport::{Crossed, HttpReply, LateReader, Poised, Reply, Step};
 
 use async_trait::async_trait;
 use countersign_domain::{
@@ -72,8 +73,11 @@ pub trait Connector: Send + Sync {
         conversation: Option<&Conversation>,
         at: Timestamp,
     ) -> Result<Wire, Unrenderable>;
-    /// What a person is shown of the bytes, parsed back from them.
-    fn preview(&self, wire: &Wire) -> Preview;
+    /// What a person is shown of the bytes, parsed back from them. Unless it is more to people, an HTTP request: its lines
+    /// and its body.
+    fn preview(&self, wire: &Wire) -> Preview {
+        preview::of_request(wire)
+    }
     /// Names and numbers of a whole reply. Pure; judges nothing.
     fn read(&self, reply: &Reply) -> Answer;
 
@@ -92,22 +96,28 @@ pub trait Connector: Send + Sync {
 
     /// Whether the conversation moved on. `ours`: Message-IDs (with brackets) of our own actions of the same request,
     /// which do not count.
-    async fn situation(&self, order: &Countersigned, login: &Login, ours: &[String]) -> Situation;
+    async fn situation(&self, _order: &Countersigned, _login: &Login, _ours: &[String]) -> Situation {
+        Situation::NothingToAsk
+    }
     /// The customer's message, fetched by its Message-ID and compared with what the source told.
-    async fn parent(&self, conversation: &Conversation, login: &Login) -> Parent;
-    /// Everything but the last thing.
-    async fn approach(&self, order: &Countersigned, login: &Login) -> Result<Poised, Halted>;
+    async fn parent(&self, _conversation: &Conversation, _login: &Login) -> Parent {
+        Parent::NothingToAsk
+    }
+    /// Everything but the last thing. `at`: when the attempt is made, for what has to carry its time.
+    async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted>;
     /// Asks the destination for our key. Read-only. `noted`: what [`Poised::noted`] gave on earlier attempts, oldest first.
     async fn look(&self, order: &Countersigned, login: &Login, noted: &[serde_json::Value]) -> Sighting;
     /// Files the copy of an accepted action from the same bytes: looks first, appends at most once per call.
     /// `since_accepted`: a provider that may file it itself is given 30 s.
     async fn file_copy(
         &self,
-        order: &Countersigned,
-        login: &Login,
-        noted: &[serde_json::Value],
-        since_accepted: Duration,
-    ) -> Filing;
+        _order: &Countersigned,
+        _login: &Login,
+        _noted: &[serde_json::Value],
+        _since_accepted: Duration,
+    ) -> Filing {
+        Filing::NotNeeded
+    }
 }
 
 /// One step of a connection test, begun or ended.

@@ -1,6 +1,7 @@
 //! What a person is shown of a wire, parsed back from its bytes by a parser that did not write them.
 
 use crate::letter::Letter;
+use crate::transport::http::Request;
 use countersign_domain::Wire;
 use countersign_domain::canonical::sha256;
 use mailparse::{DispositionType, MailAddr, MailHeaderMap as _, ParsedMail};
@@ -56,6 +57,26 @@ pub fn preview(wire: &Wire) -> Preview {
         attachments: message.attachments,
         size: letter.message.len() as u64,
         unreadable: None,
+    }
+}
+
+/// Opens a wire that is an HTTP request: its headers with method and path before them, its JSON with one member a line.
+pub fn of_request(wire: &Wire) -> Preview {
+    let Ok(request) = Request::open(wire) else {
+        let why = "the stored request is not a request of HTTP".to_owned();
+        return Preview { unreadable: Some(why), ..Preview::default() };
+    };
+    let json = serde_json::from_slice::<serde_json::Value>(&request.body);
+    let text = match json.and_then(|value| serde_json::to_string_pretty(&value)) {
+        Ok(text) => text,
+        Err(_) => String::from_utf8_lossy(&request.body).into_owned(),
+    };
+    let first = (request.method, request.path);
+    Preview {
+        headers: std::iter::once(first).chain(request.headers).collect(),
+        size: request.body.len() as u64,
+        text: Some(text).filter(|t| !t.is_empty()),
+        ..Preview::default()
     }
 }
 

@@ -1,15 +1,30 @@
-//! The list of kinds: destination file → connector. One line per kind; everything else is in the provider's folder.
+//! Destination file → connector. Which kinds there are is the list in [`crate::providers`]; everything else about one is in
+//! its folder.
 
-use crate::Connector;
-use crate::providers::mailbox;
-use crate::providers::mailbox::config::MailboxConfig;
+use crate::{Connector, providers};
 use countersign_domain::json::FieldError;
 use serde::Serialize;
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use toml::{Table, Value};
 
+/// What the list says of a provider.
+pub struct Provider {
+    pub kind: fn() -> Kind,
+    /// Reads the table named like the kind; unknown keys are refused before. The flag: the sandbox takes servers on this
+    /// machine only.
+    pub read: fn(&Table, bool) -> Result<Box<dyn Settings>, FieldError>,
+}
+
+/// A checked table of a destination file, of which a connector can be made.
+pub trait Settings: fmt::Debug + Send + Sync {
+    /// `base_dir`: what a relative `ca_file` is relative to.
+    fn connect(&self, base_dir: &Path, learned: &Learned) -> Result<Box<dyn Connector>, FieldError>;
+}
+
 /// A checked destination file. The password is never in it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct DestinationConfig {
     pub name: String,
     /// The registry's name: `mailbox`.
@@ -17,13 +32,7 @@ pub struct DestinationConfig {
     pub environment: String,
     /// None: the default of the settings.
     pub undo_seconds: Option<u32>,
-    pub settings: Settings,
-}
-
-/// The table named like the kind.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Settings {
-    Mailbox(MailboxConfig),
+    pub settings: Arc<dyn Settings>,
 }
 
 /// What was found out about a destination and is kept by the caller, not in the file.
@@ -62,7 +71,7 @@ pub struct FormField {
 
 /// All kinds this build has.
 pub fn kinds() -> Vec<Kind> {
-    vec![mailbox::config::kind()]
+    providers::ALL.iter().map(|provider| (provider.kind)()).collect()
 }
 
 const TOP_KEYS: [&str; 4] = ["name", "kind", "environment", "undo_seconds"];
@@ -82,9 +91,9 @@ pub fn parse(toml_text: &str) -> Result<DestinationConfig, FieldError> {
         Some(Value::Integer(n)) if (0..=MAX_UNDO_SECONDS).contains(n) => Some(*n as u32),
         Some(_) => return Err(FieldError::new("undo_seconds", "must be a whole number from 0 to 3600")),
     };
-    let known = kinds();
-    let Some(kind) = known.iter().find(|k| k.name == kind_name) else {
-        let names = known.iter().map(|k| k.name).collect::<Vec<_>>().join(", ");
+    let known: Vec<_> = providers::ALL.iter().map(|provider| ((provider.kind)(), provider.read)).collect();
+    let Some((kind, read)) = known.iter().find(|(k, _)| k.name == kind_name) else {
+        let names = known.iter().map(|(k, _)| k.name).collect::<Vec<_>>().join(", ");
         return Err(FieldError::new("kind", format!("`{kind_name}` is not a kind of destination; there is: {names}")));
     };
     if let Some(stranger) = table.keys().find(|k| !TOP_KEYS.contains(&k.as_str()) && k.as_str() != kind.name) {
@@ -100,12 +109,8 @@ pub fn parse(toml_text: &str) -> Result<DestinationConfig, FieldError> {
         return Err(unknown(stranger, &keys).within(kind.name));
     }
     let loopback_only = environment == "sandbox";
-    let settings = match kind.name {
-        mailbox::KIND => MailboxConfig::read(inner, loopback_only).map(Settings::Mailbox),
-        other => Err(FieldError::new("", format!("the kind {other} has no reader"))),
-    }
-    .map_err(|e| e.within(kind.name))?;
-    Ok(DestinationConfig { name, kind: kind.name, environment, undo_seconds, settings })
+    let settings = read(inner, loopback_only).map_err(|e| e.within(kind.name))?;
+    Ok(DestinationConfig { name, kind: kind.name, environment, undo_seconds, settings: settings.into() })
 }
 
 /// Makes the connector. `base_dir`: what a relative `ca_file` is relative to.
@@ -114,11 +119,7 @@ pub fn connect(
     base_dir: &Path,
     learned: &Learned,
 ) -> Result<Box<dyn Connector>, FieldError> {
-    match &config.settings {
-        Settings::Mailbox(settings) => Ok(Box::new(
-            mailbox::MailboxDestination::new(settings, base_dir, learned).map_err(|e| e.within(mailbox::KIND))?,
-        )),
-    }
+    config.settings.connect(base_dir, learned).map_err(|e| e.within(config.kind))
 }
 
 fn unknown(key: &str, known: &[&str]) -> FieldError {

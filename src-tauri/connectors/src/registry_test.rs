@@ -1,5 +1,5 @@
 use super::*;
-use crate::providers::mailbox::config::{FilesSent, Security};
+use crate::providers::mailbox::config::{FilesSent, MailboxConfig, Security};
 use std::time::Duration;
 
 const FILE: &str = r#"
@@ -17,8 +17,9 @@ files_sent_itself = "auto"
 "#;
 
 fn mailbox(text: &str) -> MailboxConfig {
-    let Settings::Mailbox(m) = parse(text).expect("the file is right").settings;
-    m
+    parse(text).expect("the file is right");
+    let file: Table = text.parse().expect("it is TOML");
+    MailboxConfig::read(file["mailbox"].as_table().expect("a table"), false).expect("the table is right")
 }
 
 fn refused(text: &str) -> FieldError {

@@ -86,7 +86,7 @@ impl Worker {
             testpoint("after_situation").await;
             self.ask_own_ledger(claim).await?;
         }
-        let poised = match reached.connector.approach(&claim.order, &reached.login).await {
+        let poised = match reached.connector.approach(&claim.order, &reached.login, self.core.clock.now()).await {
             Ok(poised) => poised,
             Err(halted) => return Err(Stop::from_answer(contract, &halted.answer).into()),
         };

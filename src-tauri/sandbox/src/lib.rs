@@ -1,4 +1,5 @@
-//! Destinations that can be told to misbehave: an SMTP and an IMAP server on loopback, embedded in the product.
+//! Destinations that can be told to misbehave: an SMTP and an IMAP server on loopback, embedded in the product, and
+//! providers with an HTTP API.
 //!
 //! The first start, `demo`, drills and tests reach them through the ordinary mailbox provider, so what is learnt here is
 //! learnt about the code that serves real customers. Nothing leaves the computer: every address of the sandbox's world
@@ -12,8 +13,11 @@
 //! effects, appends, mailbox, said   "how many effects did you have?"       (world.rs)
 //! Control::connect                  the same from another process          (control.rs)
 //! story::conversations              what the first start shows             (story.rs)
+//! api::Api::start(apps::…)          a provider with an HTTP API            (api.rs, apps/)
 //! ```
 
+pub mod api;
+pub mod apps;
 mod config;
 mod control;
 mod date;

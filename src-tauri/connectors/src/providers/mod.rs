@@ -1,3 +1,9 @@
-//! One folder per provider, always the same three things: `contract.toml`, `mod.rs`, `answers/`.
+//! The list of providers: each is one folder, always the same three things (`contract.toml`, `mod.rs`, `answers/`), and its
+//! line here.
+
+use crate::registry::Provider;
 
 pub mod mailbox;
+
+/// All of them, in the order the form shows them.
+pub(crate) const ALL: &[Provider] = &[mailbox::PROVIDER];

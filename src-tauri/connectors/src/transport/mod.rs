@@ -1,5 +1,6 @@
 //! What every provider shares: one fresh connection per attempt, and the crossing.
 
+pub mod http;
 pub mod poised;
 pub mod reply;
 pub mod smtp;
@@ -8,4 +9,4 @@ pub mod tls;
 pub(crate) mod trial;
 
 pub use poised::{Crossed, LateReader, Poised};
-pub use reply::{Reply, SmtpReply, Step};
+pub use reply::{HttpReply, Reply, SmtpReply, Step};

@@ -1,5 +1,6 @@
 //! The crossing. [`Poised::cross`] is the only function in the product with an outside effect.
 
+use super::http::{HttpPoised, LateHttp};
 use super::reply::Reply;
 use super::smtp::{LateSmtp, SmtpPoised};
 use crate::boot::BootTime;
@@ -7,9 +8,13 @@ use countersign_domain::{Answer, Doubt};
 use std::fmt;
 use std::time::Duration;
 
+/// More boot time than this between the mark and the first byte means that the machine slept.
+pub(super) const SLEPT: Duration = Duration::from_secs(5);
+
 /// A connection on which everything has been said but the last thing. Dropped, it has no effect.
 pub enum Poised {
     Smtp(SmtpPoised),
+    Http(HttpPoised),
 }
 
 /// What became of the last thing.
@@ -30,6 +35,7 @@ impl Poised {
     pub fn noted(&self) -> serde_json::Value {
         match self {
             Poised::Smtp(p) => p.noted(),
+            Poised::Http(p) => p.noted(),
         }
     }
 
@@ -38,6 +44,7 @@ impl Poised {
     pub async fn cross(self, marked: BootTime, limit: Duration) -> Crossed {
         match self {
             Poised::Smtp(p) => p.cross(marked, limit).await,
+            Poised::Http(p) => p.cross(marked, limit).await,
         }
     }
 }
@@ -46,22 +53,35 @@ impl fmt::Debug for Poised {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Poised::Smtp(_) => f.write_str("Poised::Smtp"),
+            Poised::Http(_) => f.write_str("Poised::Http"),
         }
     }
 }
 
 /// A connection whose answer is overdue.
-pub struct LateReader(pub(crate) LateSmtp);
+pub struct LateReader(pub(super) Late);
+
+/// By protocol.
+pub(super) enum Late {
+    Smtp(LateSmtp),
+    Http(LateHttp),
+}
 
 impl LateReader {
     /// Why the attempt is unclear so far.
     pub fn doubt(&self) -> Doubt {
-        self.0.doubt()
+        match &self.0 {
+            Late::Smtp(late) => late.doubt(),
+            Late::Http(late) => late.doubt(),
+        }
     }
 
     /// Reads on for up to `limit`. `Pending` again if nothing came; dropping the reader closes the connection.
     pub async fn read_on(self, limit: Duration) -> Crossed {
-        self.0.read_on(limit).await
+        match self.0 {
+            Late::Smtp(late) => late.read_on(limit).await,
+            Late::Http(late) => late.read_on(limit).await,
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! A whole reply of a destination.
 
 use countersign_domain::{Answer, AnswerCode};
+use serde_json::Value;
+use std::time::Duration;
 
 /// A reply, complete and unjudged. [`crate::Connector::read`] makes names and numbers of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Smtp(SmtpReply),
+    Http(HttpReply),
 }
 
 /// Where in the dialogue a reply was given. The name is the middle of an answer code: `smtp:rcpt:550`.
@@ -56,6 +59,59 @@ impl SmtpReply {
     pub fn words(&self) -> String {
         let enhanced = self.enhanced.map(|[a, b, c]| format!("{a}.{b}.{c} ")).unwrap_or_default();
         format!("{} {enhanced}{}", self.code, without_addresses(&self.text)).trim_end().to_owned()
+    }
+}
+
+/// A whole HTTP answer: nothing was cut off, and it is not larger than what is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpReply {
+    pub status: u16,
+    /// Names in lower case, in the order they came.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// How far its `Date` lies after our clock, in seconds; a server's clock and ours rarely differ by minutes.
+    pub ahead_seconds: Option<i64>,
+}
+
+/// Longest wait that a server may ask for.
+const RETRY_AFTER_MAX: u64 = 7 * 24 * 3600;
+
+impl HttpReply {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// `application/json` of `application/json; charset=utf-8`, lower case; empty when it is not said.
+    pub fn content_type(&self) -> String {
+        let all = self.header("content-type").unwrap_or_default();
+        all.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+
+    /// The body as JSON, if it says that it is and it is. A portal's or a gateway's page is not.
+    pub fn json(&self) -> Option<Value> {
+        let kind = self.content_type();
+        let is_json = kind == "application/json" || kind.ends_with("+json");
+        is_json.then(|| serde_json::from_slice(&self.body).ok()).flatten()
+    }
+
+    /// `Retry-After` in seconds, or as a date that is counted from the answer's own `Date` (RFC 9110, 10.2.3): our clock
+    /// may be wrong.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let text = self.header("retry-after")?.trim();
+        let seconds = match text.parse::<u64>() {
+            Ok(seconds) => seconds,
+            Err(_) => {
+                let date = |text: &str| mailparse::dateparse(text).ok();
+                u64::try_from(date(text)?.checked_sub(date(self.header("date")?)?)?).unwrap_or(0)
+            }
+        };
+        Some(Duration::from_secs(seconds.min(RETRY_AFTER_MAX)))
+    }
+
+    /// What people read of it: the status and the destination's own words, without addresses.
+    pub fn words(&self, said: &str) -> String {
+        let said = without_addresses(said);
+        if said.is_empty() { format!("it answered {}", self.status) } else { format!("{} {said}", self.status) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The SMTP dialogue (RFC 5321, 3030, 3461, 6531), which knows how far it got. One connection per attempt, no pool, no
 //! pipelining. [`approach`] ends before the last thing; only [`SmtpPoised::cross`] says it.
 
-use super::poised::{Crossed, LateReader};
+use super::poised::{Crossed, Late, LateReader, SLEPT};
 use super::reply::{Reply, SmtpReply, Step, answer};
 use super::talk::{Interrupted, NoReply, Talk};
 use super::tls::{Server, Unreached};
@@ -14,8 +14,6 @@ use countersign_domain::{Answer, Doubt};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// More boot time than this between the mark and the first byte means that the machine slept.
-const SLEPT: Duration = Duration::from_secs(5);
 /// How long a refusal is listened to, in case it was not the answer to the last thing (F04).
 const AFTER_REFUSAL: Duration = Duration::from_secs(10);
 /// Longest wait for the reply to one command (RFC 5321, 4.5.3.2).
@@ -347,7 +345,7 @@ impl LateSmtp {
         let reply = match self.talk.reply(Step::FinalDot, limit).await {
             Ok(reply) => reply,
             // Closing now would change the outcome at some servers; the caller reads on.
-            Err(NoReply::Timeout) => return Crossed::Pending(LateReader(self)),
+            Err(NoReply::Timeout) => return Crossed::Pending(LateReader(Late::Smtp(self))),
             Err(no) => return Crossed::Broken(doubt(no)),
         };
         if reply.code < 400 || reply.code == 421 {

@@ -64,6 +64,17 @@ impl Endpoint {
             _ => return Err(format!("must be {forms}")),
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
+        Endpoint::at(security, rest, default_port, loopback_only, &forms)
+    }
+
+    /// Reads `host[:port]`. `default_port` 0: none. `forms`: what is said of something else.
+    pub(crate) fn at(
+        security: Security,
+        rest: &str,
+        default_port: u16,
+        loopback_only: bool,
+        forms: &str,
+    ) -> Result<Endpoint, String> {
         let (host, port) = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
             Some((v6, "")) => (v6, None),
             Some((v6, tail)) => (v6, tail.strip_prefix(':')),
@@ -179,7 +190,7 @@ impl MailboxConfig {
     }
 }
 
-fn senders(table: &Table) -> Result<Vec<Mailbox>, FieldError> {
+pub(crate) fn senders(table: &Table) -> Result<Vec<Mailbox>, FieldError> {
     let list: Vec<&Value> = match table.get("from") {
         Some(Value::Array(items)) => items.iter().collect(),
         Some(one @ Value::String(_)) => vec![one],

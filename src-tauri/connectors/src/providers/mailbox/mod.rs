@@ -9,7 +9,7 @@ mod trial;
 
 use crate::letter::Letter;
 use crate::mailbox::Imap;
-use crate::registry::Learned;
+use crate::registry::{Learned, Provider, Settings};
 use crate::transport::reply::answer;
 use crate::transport::smtp::{self, Envelope};
 use crate::transport::tls::{Server, Trust};
@@ -31,6 +31,17 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 pub const KIND: &str = "mailbox";
+
+pub(crate) const PROVIDER: Provider = Provider {
+    kind: config::kind,
+    read: |table, loopback_only| Ok(Box::new(MailboxConfig::read(table, loopback_only)?)),
+};
+
+impl Settings for MailboxConfig {
+    fn connect(&self, base_dir: &Path, learned: &Learned) -> Result<Box<dyn Connector>, FieldError> {
+        Ok(Box::new(MailboxDestination::new(self, base_dir, learned)?))
+    }
+}
 
 /// The connection for sending waits meanwhile.
 const NOTE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -153,7 +164,7 @@ impl Connector for MailboxDestination {
         situation::parent(self, conversation, login).await
     }
 
-    async fn approach(&self, order: &Countersigned, login: &Login) -> Result<Poised, Halted> {
+    async fn approach(&self, order: &Countersigned, login: &Login, _at: Timestamp) -> Result<Poised, Halted> {
         let halted = |answer| Halted { answer };
         let Ok(letter) = Letter::open(order.wire()) else {
             return Err(halted(answer("smtp:wire:unreadable", "the stored request is not an email with its envelope")));
@@ -188,7 +199,9 @@ impl Connector for MailboxDestination {
 
 /// Names and numbers of a reply.
 fn read(reply: &Reply) -> Answer {
-    let Reply::Smtp(reply) = reply;
+    let Reply::Smtp(reply) = reply else {
+        return answer("smtp:foreign", "an answer of another protocol");
+    };
     let receipt = (reply.step == Step::FinalDot && reply.is(2)).then(|| {
         let text = format!("The server answered: {}", reply.words());
         answer_receipt(queue_id(&reply.text), text)

@@ -8,7 +8,7 @@ use crate::mailbox::query::{Query, header};
 use crate::mime;
 use crate::transport::smtp::{self, Envelope};
 use crate::transport::trial::deliver;
-use crate::{Probe, ProbeStatus, SetupCode, SetupError, TestSend, Whoami};
+use crate::{Poised, Probe, ProbeStatus, Reply, SetupCode, SetupError, TestSend, Whoami};
 use countersign_domain::email::Mailbox;
 use countersign_domain::{Answer, Timestamp};
 use serde_json::Value;
@@ -185,7 +185,11 @@ pub(super) async fn test_send(
         envelope_id: test.nonce,
     };
     let poised = session.approach(&envelope, Value::Null).await.map_err(|a| steps.smtp(a))?;
-    let answer = deliver(poised, place.config.answer_timeout).await.map_err(|a| steps.smtp(a))?;
+    let reply = deliver(Poised::Smtp(poised), place.config.answer_timeout).await.map_err(|a| steps.smtp(a))?;
+    let answer = match reply {
+        Reply::Smtp(reply) if reply.is(2) => reply.words(),
+        other => return Err(steps.smtp(super::read(&other))),
+    };
     steps.end(answer.clone());
     let Some((mailbox, noted)) = before else {
         return Ok(TestSend { answer, message_id, files_sent_itself: None });

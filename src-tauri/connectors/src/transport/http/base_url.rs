@@ -1,0 +1,84 @@
+//! Where an HTTP destination is reached.
+
+use crate::providers::mailbox::config::{Endpoint, Security};
+
+/// `https://host[:port][/path]`, or `http://` on loopback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl {
+    pub endpoint: Endpoint,
+    /// What every path begins with; without a slash at its end, empty for none. A webhook's may have a query.
+    pub path: String,
+}
+
+const FORMS: &str = "must be https://HOST[:PORT][/PATH] or, on loopback only, http://HOST:PORT[/PATH]";
+
+impl BaseUrl {
+    /// Reads it. `loopback_only`: the sandbox takes servers on this machine only.
+    pub fn read(text: &str, loopback_only: bool) -> Result<BaseUrl, String> {
+        let (scheme, rest) = text.split_once("://").ok_or(FORMS)?;
+        let (security, port) = match scheme {
+            "https" => (Security::Tls, 443),
+            "http" => (Security::Plain, 80),
+            _ => return Err(FORMS.into()),
+        };
+        let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
+        let endpoint = Endpoint::at(security, host, port, loopback_only, FORMS)?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        if !(path.is_empty() || path.starts_with('/')) || !path.bytes().all(|b| (b'!'..=b'~').contains(&b) && b != b'#')
+        {
+            return Err("has a path that cannot be written into a request; percent-encode what is not ASCII".into());
+        }
+        Ok(BaseUrl { endpoint, path: path.to_owned() })
+    }
+
+    /// The path of a request: the base's, then `rest`, which begins with a slash.
+    pub fn join(&self, rest: &str) -> String {
+        let all = format!("{}{rest}", self.path);
+        if all.is_empty() { "/".to_owned() } else { all }
+    }
+
+    /// As it stands in `Host`: without the port where that is the scheme's own.
+    pub fn authority(&self) -> String {
+        let Endpoint { security, host, port } = &self.endpoint;
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        match (security, port) {
+            (Security::Tls, 443) | (Security::Plain, 80) => host,
+            _ => format!("{host}:{port}"),
+        }
+    }
+
+    /// The whole, as it was meant.
+    pub fn text(&self) -> String {
+        let scheme = if self.endpoint.security == Security::Tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r34_a_base_url_is_https_or_on_this_machine() {
+        let read = |text: &str| BaseUrl::read(text, false).map(|url| (url.text(), url.join("/emails")));
+        let good =
+            |text: &str, whole: &str, path: &str| assert_eq!(read(text), Ok((whole.into(), path.into())), "{text}");
+        good("https://api.resend.com", "https://api.resend.com", "/emails");
+        good("https://API.example:8443/v1/", "https://api.example:8443/v1", "/v1/emails");
+        good("http://127.0.0.1:8080", "http://127.0.0.1:8080", "/emails");
+        good("http://[::1]:8080/x", "http://[::1]:8080/x", "/x/emails");
+        for bad in [
+            "http://api.example",
+            "ftp://127.0.0.1",
+            "api.example",
+            "https://user:pass@api.example",
+            "https://api.example/a b",
+            "https://api.example/#x",
+            "https://api.example:0",
+            "https://",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        assert!(BaseUrl::read("https://api.example", true).is_err(), "the sandbox stays on this machine");
+    }
+}

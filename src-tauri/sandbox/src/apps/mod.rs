@@ -1,0 +1,3 @@
+//! Doubles of HTTP providers, one file each, written from the contract files and from nothing of the connectors.
+
+pub mod resend;

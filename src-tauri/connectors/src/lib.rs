@@ -22,11 +22,14 @@
 //!    folder, so a new file is a new test.
 //! 4. One line in [`registry`]. Engine, ledger and window find the rest by walking the registry.
 
+#[cfg(test)]
+mod answers;
 pub mod boot;
 pub mod conversation;
 pub mod error;
 pub mod letter;
 pub mod login;
+mod mail_api;
 pub mod mailbox;
 pub mod mime;
 pub mod preview;

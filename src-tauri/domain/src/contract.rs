@@ -81,6 +81,10 @@ impl Contract {
     pub fn can_look(&self) -> bool {
         !self.lookup.is_empty()
     }
+    /// Whether the destination itself recognises a repeat by its key, whatever the request says.
+    pub fn has_native_key(&self) -> bool {
+        self.retention_hours.is_some() && matches!(self.family, Family::Replay | Family::Refuse | Family::Resume)
+    }
     /// Whether a repeat under the same key within the retention is safe.
     pub fn recognises_repeat(&self) -> bool {
         self.retention_hours.is_some()

@@ -80,7 +80,7 @@ pub fn plan(
 
 /// By itself only for native-key contracts and in the first half of the key's window.
 pub fn may_repeat_by_itself(contract: &Contract, first_crossed: Timestamp, now: Timestamp) -> bool {
-    contract.recognises_repeat() && contract.retention().is_some_and(|window| within(first_crossed, window / 2, now))
+    contract.has_native_key() && contract.retention().is_some_and(|window| within(first_crossed, window / 2, now))
 }
 
 /// By a person inside the whole window.

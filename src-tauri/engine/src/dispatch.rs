@@ -109,6 +109,8 @@ impl Worker {
                     return Err(Stop::Found(receipt).into());
                 }
                 Sighting::Found(_) | Sighting::NotSeen { .. } => {}
+                // Its key keeps a second effect away, so not being able to look is no reason to wait.
+                Sighting::CannotTell { signed_out: false, .. } if contract.has_native_key() => {}
                 Sighting::CannotTell { why, signed_out } => {
                     let code = if signed_out { "look:login" } else { "look:cannot_tell" };
                     return Err(Stop::NotSent(offline(code, &why)).into());

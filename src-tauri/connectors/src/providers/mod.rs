@@ -4,6 +4,7 @@
 use crate::registry::Provider;
 
 pub mod mailbox;
+mod resend;
 
 /// All of them, in the order the form shows them.
-pub(crate) const ALL: &[Provider] = &[mailbox::PROVIDER];
+pub(crate) const ALL: &[Provider] = &[mailbox::PROVIDER, resend::PROVIDER];

@@ -1,0 +1,232 @@
+//! What providers that send mail over an HTTP API have in common: addresses as texts, the preview, the connection test.
+
+use crate::error::{SetupCode, SetupError, Unrenderable};
+use crate::preview::{Preview, PreviewAttachment, of_request};
+use crate::site::SiteConfig;
+use crate::transport::http::{Credentials, NoAnswer, Request, Site};
+use crate::transport::tls::Unreached;
+use crate::transport::trial::deliver;
+use crate::transport::{HttpReply, Poised, Reply};
+use crate::{Probe, ProbeStatus, TestSend};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign_domain::canonical::sha256;
+use countersign_domain::email::{EmailView, Mailbox};
+use countersign_domain::{Answer, Sealed, Timestamp, Wire};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(crate) type Progress<'a> = &'a (dyn Fn(Probe) + Send + Sync);
+
+/// The email of a payload, if its sender is one of the destination's.
+pub(crate) fn email(sealed: &Sealed, config: &SiteConfig) -> Result<EmailView, Unrenderable> {
+    let email = sealed.payload().email();
+    let email =
+        email.ok_or_else(|| Unrenderable::new("effect", format!("`{}` is not an email", sealed.payload().effect())))?;
+    if !config.may_send_as(&email.from.email) {
+        let reason = format!("{} is not among the senders of this destination", email.from.email);
+        return Err(Unrenderable::new("from.email", reason));
+    }
+    Ok(email)
+}
+
+/// `Name <address>`, or the address alone. A name that a header would take apart is quoted (RFC 5322, 3.2.4); what is not
+/// ASCII stays as it is, for a JSON text needs no encoding of it (F24).
+pub(crate) fn address(mailbox: &Mailbox) -> String {
+    let address = mailbox.ascii_email();
+    let Some(name) = mailbox.name.as_deref().filter(|n| !n.trim().is_empty()) else { return address };
+    let plain = |c: char| c.is_alphanumeric() || c == ' ' || "!#$%&'*+-/=?^_`{|}~".contains(c);
+    if name.chars().all(plain) {
+        return format!("{name} <{address}>");
+    }
+    let quoted: String =
+        name.chars().flat_map(|c| (c == '"' || c == '\\').then_some('\\').into_iter().chain([c])).collect();
+    format!("\"{quoted}\" <{address}>")
+}
+
+pub(crate) fn addresses(list: &[Mailbox]) -> Vec<String> {
+    list.iter().map(address).collect()
+}
+
+/// What is larger than the provider takes is said before anybody approves it (F36).
+pub(crate) fn at_most(request: &Request, limit: usize, provider: &str) -> Result<(), Unrenderable> {
+    let size = request.body.len();
+    if size <= limit {
+        return Ok(());
+    }
+    let reason = format!(
+        "make the request {size} bytes large, encoded as it is sent; {provider} takes at most {} MB",
+        limit / 1_000_000
+    );
+    Err(Unrenderable::new("attachments", reason))
+}
+
+/// Names of the members that hold what a person is to see.
+pub(crate) struct Members {
+    pub from: &'static str,
+    /// To, Cc and Bcc.
+    pub people: [&'static str; 3],
+    pub subject: &'static str,
+    pub text: &'static str,
+    pub html: &'static str,
+    pub attachments: &'static str,
+    /// Of an attachment: its name, its base64.
+    pub file: [&'static str; 2],
+}
+
+/// What a person is shown of a request that is a mail.
+pub(crate) fn preview(wire: &Wire, members: &Members) -> Preview {
+    let plain = of_request(wire);
+    let Ok(body) = Request::open(wire).map(|r| serde_json::from_slice::<Value>(&r.body).unwrap_or(Value::Null)) else {
+        return plain;
+    };
+    let text = |name: &str| body[name].as_str().map(str::to_owned);
+    let people = |name: &str| -> Vec<String> {
+        let all = match &body[name] {
+            Value::String(list) => list.clone(),
+            Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            _ => return Vec::new(),
+        };
+        let parsed = mailparse::addrparse(&all).map(|list| list.into_inner()).unwrap_or_default();
+        parsed
+            .into_iter()
+            .filter_map(|a| if let mailparse::MailAddr::Single(s) = a { Some(s.addr) } else { None })
+            .collect()
+    };
+    let [to, cc, bcc] = members.people.map(people);
+    let mut rcpt_to = [to, cc, bcc.clone()].concat();
+    rcpt_to.sort();
+    rcpt_to.dedup();
+    let attachments = body[members.attachments].as_array().into_iter().flatten().map(|file| {
+        let [name, content] = members.file.map(|member| file[member].as_str().unwrap_or_default());
+        let bytes = STANDARD.decode(content).unwrap_or_default();
+        PreviewAttachment {
+            filename: name.to_owned(),
+            content_type: ["content_type", "ContentType"]
+                .iter()
+                .find_map(|m| file[m].as_str())
+                .unwrap_or_default()
+                .into(),
+            size: bytes.len() as u64,
+            sha256: hex::encode(sha256(&bytes)),
+        }
+    });
+    Preview {
+        mail_from: people(members.from).pop().unwrap_or_default(),
+        rcpt_to,
+        bcc,
+        subject: text(members.subject).unwrap_or_default(),
+        text: text(members.text),
+        html: text(members.html),
+        attachments: attachments.collect(),
+        ..plain
+    }
+}
+
+/// Tells a step when it begins and when it has ended.
+pub(crate) struct Steps<'a>(pub Progress<'a>);
+
+impl Steps<'_> {
+    fn tell(&self, step: &'static str, status: ProbeStatus, text: impl Into<String>) {
+        (self.0)(Probe { step, status, text: text.into() });
+    }
+    pub(crate) fn begin(&self, step: &'static str, text: &str) {
+        self.tell(step, ProbeStatus::Started, text);
+    }
+    pub(crate) fn done(&self, step: &'static str, text: &str) {
+        self.tell(step, ProbeStatus::Done, text);
+    }
+    pub(crate) fn fail(&self, step: &'static str, code: SetupCode, text: impl Into<String>) -> SetupError {
+        let text = text.into();
+        self.tell(step, ProbeStatus::Failed, text.clone());
+        SetupError { code, step, text }
+    }
+}
+
+/// Reaches the server, and says nothing to it.
+pub(crate) async fn reach(site: &Site, steps: &Steps<'_>) -> Result<(), SetupError> {
+    steps.begin("http_connect", "Reaching the server");
+    match site.greet().await {
+        Ok(()) => {
+            steps.done("http_connect", "");
+            Ok(())
+        }
+        Err(why) => Err(not_reached("http_connect", &why, steps)),
+    }
+}
+
+fn not_reached(step: &'static str, why: &Unreached, steps: &Steps<'_>) -> SetupError {
+    let (code, advice) = match why {
+        Unreached::Offline(_) => (SetupCode::Unreachable, " Check the address."),
+        Unreached::Timeout => (SetupCode::Timeout, ""),
+        Unreached::Tls(_) => (SetupCode::Tls, " Check the address, or name a ca_file."),
+    };
+    steps.fail(step, code, format!("The server: {}.{advice}", why.text()))
+}
+
+/// Asks one read-only question and hands on what the provider said.
+pub(crate) async fn question(
+    site: &Site,
+    request: &Request,
+    credentials: &Credentials,
+    steps: &Steps<'_>,
+) -> Result<HttpReply, SetupError> {
+    steps.begin("http_login", "Signing in");
+    site.ask(request, credentials).await.map_err(|no| match &no {
+        NoAnswer::Unreached(why) => not_reached("http_login", why, steps),
+        NoAnswer::Unusable => steps.fail("http_login", SetupCode::Login, no.text()),
+        NoAnswer::Timeout => steps.fail("http_login", SetupCode::Timeout, no.text()),
+        NoAnswer::Broken(_) => steps.fail("http_login", SetupCode::Protocol, no.text()),
+    })
+}
+
+/// A test message to `to`.
+pub(crate) fn test_payload(to: &str) -> Value {
+    json!({
+        "to": [to],
+        "subject": "Countersign test message",
+        "text": "This is a test message of Countersign. It was sent because somebody tried this destination.\n",
+    })
+}
+
+/// Sends a test message once. `read`: the provider's reading of the reply.
+pub(crate) async fn send_test(
+    site: &Site,
+    request: Request,
+    credentials: &Credentials,
+    test: (Timestamp, Duration),
+    read: impl Fn(&Reply) -> Answer,
+    steps: &Steps<'_>,
+) -> Result<TestSend, SetupError> {
+    let (at, limit) = test;
+    steps.begin("send", "Sending the test message");
+    let failed = |answer: Answer| {
+        let is_login = answer.codes.iter().any(|c| c.0.starts_with("http:login:"));
+        let code = if is_login { SetupCode::Login } else { SetupCode::Protocol };
+        steps.fail("send", code, format!("The provider: {}.", answer.words.trim_end_matches('.')))
+    };
+    let poised = site.approach(request, credentials, at, Value::Null).await.map_err(failed)?;
+    let reply = deliver(Poised::Http(poised), limit).await.map_err(failed)?;
+    let answer = read(&reply);
+    let Some(reference) = answer.receipt.as_ref().and_then(|r| r.reference.clone()) else { return Err(failed(answer)) };
+    steps.done("send", &answer.words);
+    Ok(TestSend { answer: answer.words, message_id: reference, files_sent_itself: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f24_a_name_with_a_comma_and_what_is_not_ascii_stays_one_name() {
+        let of =
+            |name: Option<&str>, email: &str| address(&Mailbox { name: name.map(str::to_owned), email: email.into() });
+        assert_eq!(of(None, "robin@customer.example"), "robin@customer.example");
+        assert_eq!(of(Some("Robin Vale"), "robin@customer.example"), "Robin Vale <robin@customer.example>");
+        assert_eq!(of(Some("Müller, Jörg"), "j@customer.example"), "\"Müller, Jörg\" <j@customer.example>");
+        assert_eq!(of(Some("a \"b\" \\c"), "a@b.example"), "\"a \\\"b\\\" \\\\c\" <a@b.example>");
+        assert_eq!(of(None, "j@müller.example"), "j@xn--mller-kva.example");
+        let list = mailparse::addrparse("\"Müller, Jörg\" <j@customer.example>").unwrap();
+        assert_eq!(list.len(), 1, "a parser of others sees one address");
+    }
+}

@@ -1,0 +1,316 @@
+//! Resend: mail over its HTTP API, with a key that it honours for 24 hours.
+
+use crate::mail_api::{self, Members, Steps, address, addresses};
+use crate::mime::KEY_HEADER;
+use crate::registry::{Kind, Learned, Provider, Settings};
+use crate::site::{SiteConfig, contracts};
+use crate::transport::http::{Credentials, Request, Site};
+use crate::transport::reply::answer;
+use crate::{
+    Connector, Halted, Login, Poised, Preview, Probe, Reply, SetupCode, SetupError, TestSend, Unrenderable, Whoami,
+};
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign_domain::contract::answer_receipt;
+use countersign_domain::email::threading;
+use countersign_domain::json::FieldError;
+use countersign_domain::{
+    AccountFingerprint, Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, Receipt,
+    ReceiptKind, Sealed, Sighting, Strength, Timestamp, Wire,
+};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+const KIND: &str = "resend";
+const BASE_URL: &str = "https://api.resend.com";
+/// With attachments, encoded [unverified].
+const REQUEST_MAX: usize = 40_000_000;
+/// Documented for `to`; Resend counts each list by itself.
+const RECIPIENTS_MAX: usize = 50;
+/// Clocks differ, and the list is dated by theirs.
+const CLOCKS_DIFFER: i64 = 10 * 60 * 1000;
+
+static CONTRACTS: LazyLock<Vec<(String, Contract)>> = LazyLock::new(|| contracts(include_str!("contract.toml")));
+
+const MEMBERS: Members = Members {
+    from: "from",
+    people: ["to", "cc", "bcc"],
+    subject: "subject",
+    text: "text",
+    html: "html",
+    attachments: "attachments",
+    file: ["filename", "content"],
+};
+
+pub(crate) const PROVIDER: Provider = Provider {
+    kind: || Kind {
+        name: KIND,
+        title: "Resend",
+        effects: vec!["email.send", "email.reply"],
+        fields: SiteConfig::fields(BASE_URL, true),
+        secret: "API key",
+    },
+    read: |table, loopback_only| Ok(Box::new(Config(SiteConfig::read(table, loopback_only, Some(BASE_URL), true)?))),
+};
+
+#[derive(Clone, Debug)]
+struct Config(SiteConfig);
+
+impl Settings for Config {
+    fn connect(&self, base_dir: &Path, _: &Learned) -> Result<Box<dyn Connector>, FieldError> {
+        Ok(Box::new(Resend { site: self.0.site(base_dir)?, config: self.0.clone() }))
+    }
+}
+
+struct Resend {
+    site: Site,
+    config: SiteConfig,
+}
+
+#[async_trait]
+impl Connector for Resend {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+    fn account(&self) -> AccountFingerprint {
+        self.config.account(KIND)
+    }
+    fn account_text(&self) -> String {
+        self.config.account_text("Resend")
+    }
+    fn contract(&self, effect: &str) -> Option<&Contract> {
+        CONTRACTS.iter().map(|(_, c)| c).find(|c| c.effects.iter().any(|e| e == effect))
+    }
+    fn answer_timeout(&self) -> Duration {
+        self.config.answer_timeout
+    }
+
+    fn render(
+        &self,
+        sealed: &Sealed,
+        key: &IdempotencyKey,
+        conversation: Option<&Conversation>,
+        _at: Timestamp,
+    ) -> Result<Wire, Unrenderable> {
+        let email = mail_api::email(sealed, &self.config)?;
+        for (field, list) in [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc)] {
+            if list.len() > RECIPIENTS_MAX {
+                return Err(Unrenderable::new(
+                    field,
+                    format!("has more than {RECIPIENTS_MAX} addresses, which Resend refuses"),
+                ));
+            }
+        }
+        let (in_reply_to, references) = threading(&email, conversation);
+        let mut headers = Map::new();
+        headers.insert(KEY_HEADER.into(), key.as_str().into());
+        if let Some(parent) = in_reply_to {
+            headers.insert("In-Reply-To".into(), parent.into());
+        }
+        if !references.is_empty() {
+            headers.insert("References".into(), references.join(" ").into());
+        }
+        let mut body = Map::new();
+        body.insert("from".into(), address(&email.from).into());
+        body.insert("to".into(), addresses(&email.to).into());
+        for (name, list) in [("cc", &email.cc), ("bcc", &email.bcc), ("reply_to", &email.reply_to)] {
+            if !list.is_empty() {
+                body.insert(name.into(), addresses(list).into());
+            }
+        }
+        body.insert("subject".into(), email.subject.clone().into());
+        for (name, text) in [("text", &email.text), ("html", &email.html)] {
+            if let Some(text) = text {
+                body.insert(name.into(), text.clone().into());
+            }
+        }
+        body.insert("headers".into(), headers.into());
+        if !email.attachments.is_empty() {
+            let file = |a: &countersign_domain::email::EmailAttachment| json!({ "filename": a.filename, "content": STANDARD.encode(&a.content.bytes), "content_type": a.content_type });
+            body.insert("attachments".into(), email.attachments.iter().map(file).collect());
+        }
+        let request =
+            Request::json("POST", self.config.base.join("/emails"), &body.into()).with("idempotency-key", key.as_str());
+        mail_api::at_most(&request, REQUEST_MAX, "Resend")?;
+        Ok(request.seal())
+    }
+
+    fn preview(&self, wire: &Wire) -> Preview {
+        mail_api::preview(wire, &MEMBERS)
+    }
+
+    fn read(&self, reply: &Reply) -> Answer {
+        read(reply)
+    }
+
+    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
+        let steps = Steps(progress);
+        mail_api::reach(&self.site, &steps).await?;
+        let question = Request::get(self.config.base.join("/emails?limit=1"));
+        let reply = mail_api::question(&self.site, &question, &Credentials::bearer(&login.secret), &steps).await?;
+        let name = error_name(&Reply::Http(reply.clone()));
+        match (reply.status, name.as_deref()) {
+            (200, _) if reply.json().is_some_and(|list| list["data"].is_array()) => {
+                steps.done("http_login", "The key may send and look up");
+            }
+            (_, Some("restricted_api_key")) => {
+                steps.done("http_login", "The key may only send: after 24 hours a lost answer cannot be looked up");
+            }
+            (_, Some(name)) if is_login(reply.status, name) => {
+                let text = format!(
+                    "Resend refused the key: {}. Make a new one and add it here.",
+                    read(&Reply::Http(reply)).words
+                );
+                return Err(steps.fail("http_login", SetupCode::Login, text));
+            }
+            _ => {
+                let text =
+                    format!("This is not Resend's answer: {}. Check the address.", read(&Reply::Http(reply)).words);
+                return Err(steps.fail("http_login", SetupCode::Protocol, text));
+            }
+        }
+        Ok(Whoami { account: self.account_text(), size_limit: Some(REQUEST_MAX as u64), ..Whoami::default() })
+    }
+
+    async fn test_send(
+        &self,
+        login: &Login,
+        to: &str,
+        nonce: &str,
+        at: Timestamp,
+        progress: &(dyn Fn(Probe) + Send + Sync),
+    ) -> Result<TestSend, SetupError> {
+        let mut body = mail_api::test_payload(to);
+        body["from"] = address(&self.config.from[0]).into();
+        let request = Request::json("POST", self.config.base.join("/emails"), &body).with("idempotency-key", nonce);
+        let test = (at, self.config.answer_timeout);
+        mail_api::send_test(&self.site, request, &Credentials::bearer(&login.secret), test, read, &Steps(progress))
+            .await
+    }
+
+    async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
+        let halted = |answer| Halted { answer };
+        let request =
+            Request::open(order.wire()).map_err(|no| halted(answer("http:wire:unreadable", no.to_string())))?;
+        let poised = self.site.approach(request, &Credentials::bearer(&login.secret), at, Value::Null).await;
+        poised.map(Poised::Http).map_err(halted)
+    }
+
+    /// The list of sent mail. Nothing in it carries our key, so what is found is a hint.
+    async fn look(&self, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {
+        let since = noted.first().and_then(|n| n["at"].as_str()).and_then(|t| t.parse::<Timestamp>().ok());
+        // Before a request of ours was on its way nothing in the list could be told from others' mail.
+        let Some(since) = since else {
+            return Sighting::NotSeen { looked: "Nothing of this action was on its way to Resend.".into() };
+        };
+        let question = Request::get(self.config.base.join("/emails?limit=100"));
+        let reply = match self.site.ask(&question, &Credentials::bearer(&login.secret)).await {
+            Ok(reply) => reply,
+            Err(no) => return Sighting::cannot_tell(no.text()),
+        };
+        let sent = match (reply.status, reply.json()) {
+            (200, Some(list)) if list["data"].is_array() => list["data"].clone(),
+            _ => {
+                let reply = Reply::Http(reply);
+                let login_failed = read(&reply).codes.iter().any(|c| c.0.starts_with("http:login:"));
+                return match error_name(&reply).as_deref() {
+                    Some("restricted_api_key") => {
+                        Sighting::cannot_tell("the key may only send, so the list of sent mail cannot be read")
+                    }
+                    _ => Sighting::CannotTell { why: read(&reply).words, signed_out: login_failed },
+                };
+            }
+        };
+        let Some(ours) = Request::open(order.wire()).ok().and_then(|r| serde_json::from_slice::<Value>(&r.body).ok())
+        else {
+            return Sighting::cannot_tell("the stored request cannot be read");
+        };
+        let same = |mail: &&Value| {
+            mail["subject"] == ours["subject"]
+                && bare(&mail["to"]) == bare(&ours["to"])
+                && mail["created_at"]
+                    .as_str()
+                    .is_some_and(|at| dated(at).is_none_or(|at| at >= since.millis() - CLOCKS_DIFFER))
+        };
+        let found = sent.as_array().into_iter().flatten().find(same);
+        match found {
+            Some(mail) => Sighting::Found(Receipt {
+                kind: ReceiptKind::Lookup,
+                reference: mail["id"].as_str().map(str::to_owned),
+                text: "Resend's list of sent mail has a message with these recipients and this subject from about that time.".into(),
+                strength: Strength::Weak,
+                by: None,
+            }),
+            None => Sighting::NotSeen { looked: "Not among the last 100 messages in Resend's list of sent mail.".into() },
+        }
+    }
+}
+
+/// The addresses alone, lower case, sorted.
+fn bare(list: &Value) -> Vec<String> {
+    let mut all: Vec<String> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(|text| text.rsplit_once('<').map_or(text, |(_, a)| a.trim_end_matches('>')).to_ascii_lowercase())
+        .collect();
+    all.sort();
+    all
+}
+
+/// Milliseconds of `2026-11-02T09:15:00.123+00:00` or with a space, as the API writes it.
+fn dated(text: &str) -> Option<i64> {
+    let text = text.replacen(' ', "T", 1).replace("+00:00", "Z").replace("+00", "Z");
+    text.parse::<Timestamp>().ok().map(|t| t.millis())
+}
+
+/// The `name` of the API's own error body.
+fn error_name(reply: &Reply) -> Option<String> {
+    let Reply::Http(reply) = reply else { return None };
+    reply.json()?["name"].as_str().map(str::to_owned)
+}
+
+/// Names of a key that is not taken, whatever the status; the documentation gives some with 401 and with 403.
+fn is_login(status: u16, name: &str) -> bool {
+    status == 401 || matches!(name, "missing_api_key" | "invalid_api_key" | "restricted_api_key")
+}
+
+fn read(reply: &Reply) -> Answer {
+    let Reply::Http(reply) = reply else { return answer("http:foreign", "an answer of another protocol") };
+    let body = reply.json();
+    let text = |name: &str| body.as_ref().and_then(|b| b[name].as_str()).unwrap_or_default();
+    let status = reply.status;
+    let (code, said) = match (text("id"), text("name")) {
+        (id, "")
+            if status == 200
+                && !id.is_empty()
+                && body.as_ref().is_some_and(|b| b.get("error").is_none_or(Value::is_null)) =>
+        {
+            let receipt = answer_receipt(Some(id.to_owned()), "Resend accepted it.");
+            let code = AnswerCode::new("http:200:accepted");
+            return Answer {
+                codes: vec![code],
+                receipt: Some(receipt),
+                retry_after: None,
+                words: "200 accepted".into(),
+            };
+        }
+        (_, "") => (format!("foreign:{status}"), "no answer of Resend"),
+        (_, name) if is_login(status, name) => (format!("http:login:{status}:{name}"), text("message")),
+        (_, name) => (format!("http:{status}:{name}"), text("message")),
+    };
+    Answer {
+        codes: vec![AnswerCode::new(code)],
+        receipt: None,
+        retry_after: reply.retry_after(),
+        words: reply.words(said),
+    }
+}
+
+#[cfg(test)]
+#[path = "resend_test.rs"]
+mod tests;

@@ -4,11 +4,15 @@
 //! | file | what |
 //! |---|---|
 //! | `rig` | a destination connected to its double, orders that were really countersigned, one attempt as dispatch makes it |
-//! | `conformance` | the trials every kind has to pass, chosen by its contract |
+//! | `conformance` | the trials of a mail server |
+//! | `suite` | the trials every kind with an HTTP API has to pass, chosen by its contract |
+//! | `doubles` | each of these kinds with its double: what a new provider adds |
 //! | `field` | failures seen in the field (cases F01 to F09), on the mailbox |
 //! | `mailbox` | look-ups, situation, the customer's message, filing a copy |
 
 mod conformance;
+mod doubles;
 mod field;
 mod mailbox;
 mod rig;
+mod suite;

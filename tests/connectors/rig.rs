@@ -101,77 +101,97 @@ impl Rig {
     }
 
     pub fn order_of(&self, effect: &str, step: &str, payload: Value, about: Option<Conversation>) -> Countersigned {
-        let key = ActionKey {
-            environment: "sandbox".into(),
-            destination: "support-mailbox".into(),
-            effect: effect.into(),
-            source: "inbox-agent".into(),
-            request_id: "inquiry-4417".into(),
-            step: step.into(),
-            revision: ActionKey::FIRST_REVISION,
-        };
-        let secret = LedgerSecret([7; 32]);
-        let payload = Payload::parse(effect, payload, &[]).expect("the payload is good");
-        let sealed = Sealed::seal(key.clone(), 1, payload);
-        let idempotency_key = key.idempotency_key(&secret);
-        let wire = self.connector.render(&sealed, &idempotency_key, about.as_ref(), NOW).expect("it can be rendered");
-        let device = DeviceKey::from_seed(&[1; 32]);
-        let owner = OwnerKey::from_seed(&[2; 32]);
-        let noor = PersonId("noor".into());
-        let admitted = owner.admit(&noor, &device.public()).expect("the device's key is a key");
-        let roster = Roster::new(&owner.public(), &[admitted]);
-        let signable = Signable {
-            key,
-            payload_version: 1,
-            payload_hash: sealed.hash(),
-            wire_hash: wire.hash(),
-            account: self.connector.account(),
-            conversation: about.as_ref().map(Conversation::hash),
-        };
-        let expires = NOW.plus(Duration::from_secs(86_400));
-        let approval =
-            Approval::sign(&signable, sealed.hash(), &noor, &device, 1, NOW, expires).expect("it is current");
-        let candidate = Candidate {
-            action: ActionId(1),
-            sealed,
-            wire,
-            account: self.connector.account(),
-            conversation: about,
-            approvals: vec![approval],
-            newest_sequence: 1,
-            approvers_needed: 1,
-        };
-        Countersigned::verify(candidate, &roster, &secret, NOW, true).expect("it was countersigned")
+        order_for(&*self.connector, effect, step, payload, about)
     }
 
     /// Approach, crossing, judgement.
     pub async fn attempt(&self, order: &Countersigned, limit: Duration) -> Attempt {
-        let contract = self.connector.contract(&order.key().effect).expect("this destination has the effect");
-        let poised = match self.connector.approach(order, &self.login, NOW).await {
-            Err(halted) => {
-                return Attempt { outcome: classify(contract, &halted.answer), late: None, noted: Vec::new() };
-            }
-            Ok(poised) => poised,
-        };
-        let noted = vec![poised.noted()];
-        let (outcome, late) = self.judge(order, poised.cross(BootTime::now(), limit).await);
-        Attempt { outcome, late, noted }
+        attempt_on(&*self.connector, &self.login, order, limit).await
     }
 
     /// What the crossing's end means.
     pub fn judge(&self, order: &Countersigned, crossed: Crossed) -> (Outcome, Option<LateReader>) {
-        let contract = self.connector.contract(&order.key().effect).expect("this destination has the effect");
-        match crossed {
-            Crossed::Answered(reply) => (classify(contract, &self.connector.read(&reply)), None),
-            Crossed::Pending(late) => (Outcome::Unclear(late.doubt()), Some(late)),
-            Crossed::Broken(doubt) => (Outcome::Unclear(doubt), None),
-            Crossed::Unsent(answer) => (classify(contract, &answer), None),
-        }
+        judge(&*self.connector, order, crossed)
     }
 
     /// Effects of this order at the double.
     pub fn effects(&self, order: &Countersigned) -> usize {
         self.sandbox.effects_with_header("X-Countersign-Key", order.idempotency_key().as_str()).len()
+    }
+}
+
+/// An order on a destination that a person has countersigned.
+pub fn order_for(
+    connector: &dyn Connector,
+    effect: &str,
+    step: &str,
+    payload: Value,
+    about: Option<Conversation>,
+) -> Countersigned {
+    let key = ActionKey {
+        environment: "sandbox".into(),
+        destination: "support-mailbox".into(),
+        effect: effect.into(),
+        source: "inbox-agent".into(),
+        request_id: "inquiry-4417".into(),
+        step: step.into(),
+        revision: ActionKey::FIRST_REVISION,
+    };
+    let secret = LedgerSecret([7; 32]);
+    let payload = Payload::parse(effect, payload, &[]).expect("the payload is good");
+    let sealed = Sealed::seal(key.clone(), 1, payload);
+    let idempotency_key = key.idempotency_key(&secret);
+    let wire = connector.render(&sealed, &idempotency_key, about.as_ref(), NOW).expect("it can be rendered");
+    let device = DeviceKey::from_seed(&[1; 32]);
+    let owner = OwnerKey::from_seed(&[2; 32]);
+    let noor = PersonId("noor".into());
+    let admitted = owner.admit(&noor, &device.public()).expect("the device's key is a key");
+    let roster = Roster::new(&owner.public(), &[admitted]);
+    let signable = Signable {
+        key,
+        payload_version: 1,
+        payload_hash: sealed.hash(),
+        wire_hash: wire.hash(),
+        account: connector.account(),
+        conversation: about.as_ref().map(Conversation::hash),
+    };
+    let expires = NOW.plus(Duration::from_secs(86_400));
+    let approval = Approval::sign(&signable, sealed.hash(), &noor, &device, 1, NOW, expires).expect("it is current");
+    let candidate = Candidate {
+        action: ActionId(1),
+        sealed,
+        wire,
+        account: connector.account(),
+        conversation: about,
+        approvals: vec![approval],
+        newest_sequence: 1,
+        approvers_needed: 1,
+    };
+    Countersigned::verify(candidate, &roster, &secret, NOW, true).expect("it was countersigned")
+}
+
+/// Approach, crossing, judgement.
+pub async fn attempt_on(connector: &dyn Connector, login: &Login, order: &Countersigned, limit: Duration) -> Attempt {
+    let contract = connector.contract(&order.key().effect).expect("this destination has the effect");
+    let poised = match connector.approach(order, login, NOW).await {
+        Err(halted) => {
+            return Attempt { outcome: classify(contract, &halted.answer), late: None, noted: Vec::new() };
+        }
+        Ok(poised) => poised,
+    };
+    let noted = vec![poised.noted()];
+    let (outcome, late) = judge(connector, order, poised.cross(BootTime::now(), limit).await);
+    Attempt { outcome, late, noted }
+}
+
+/// What the crossing's end means.
+pub fn judge(connector: &dyn Connector, order: &Countersigned, crossed: Crossed) -> (Outcome, Option<LateReader>) {
+    let contract = connector.contract(&order.key().effect).expect("this destination has the effect");
+    match crossed {
+        Crossed::Answered(reply) => (classify(contract, &connector.read(&reply)), None),
+        Crossed::Pending(late) => (Outcome::Unclear(late.doubt()), Some(late)),
+        Crossed::Broken(doubt) => (Outcome::Unclear(doubt), None),
+        Crossed::Unsent(answer) => (classify(contract, &answer), None),
     }
 }
 

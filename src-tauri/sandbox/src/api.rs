@@ -119,12 +119,17 @@ pub struct ApiWorld {
     /// Seconds since 1970 by the provider's clock.
     now: i64,
     numbered: u64,
+    hides: bool,
 }
 
 impl ApiWorld {
     /// Seconds since 1970 by the provider's clock.
     pub fn now(&self) -> i64 {
         self.now
+    }
+    /// Whether what happens now is not found by questions yet.
+    pub fn hides(&self) -> bool {
+        self.hides
     }
     /// A number nobody had before.
     pub fn number(&mut self) -> u64 {
@@ -160,8 +165,6 @@ pub trait App: Send + 'static {
     fn finish(&mut self, request: &ApiRequest, world: &mut ApiWorld) -> ApiAnswer {
         self.handle(request, world)
     }
-    /// What an index hides becomes visible.
-    fn catch_up(&mut self) {}
     /// For what only this provider has: the test brings the type it expects.
     fn as_any(&mut self) -> &mut dyn std::any::Any;
 }
@@ -204,10 +207,10 @@ impl Api {
     ///
     /// # Errors
     /// When no port can be had.
-    pub async fn start(app: impl App, now: i64) -> io::Result<Api> {
+    pub async fn start(app: Box<dyn App>, now: i64) -> io::Result<Api> {
         let (listener, address) = listen::bind(0).await?;
         let world = ApiWorld { now, ..ApiWorld::default() };
-        let inner = Inner { app: Box::new(app), world, requests: Vec::new(), connections: 0 };
+        let inner = Inner { app, world, requests: Vec::new(), connections: 0 };
         let state = Arc::new(State {
             inner: Mutex::new(inner),
             script: ApiScript::default(),
@@ -256,11 +259,6 @@ impl Api {
         self.state.lock().world.now += i64::try_from(by.as_secs()).unwrap_or(i64::MAX);
     }
 
-    /// What an index hides becomes visible.
-    pub fn catch_up(&self) {
-        self.state.lock().app.catch_up();
-    }
-
     /// Everything that happened here, oldest first.
     pub fn effects(&self) -> Vec<ApiEffect> {
         self.state.lock().world.effects.clone()
@@ -287,11 +285,14 @@ impl Api {
         self.state.lock().connections
     }
 
-    /// The app itself, if it is an `A`.
-    pub fn with_app<A: App, T>(&self, use_it: impl FnOnce(&mut A, &mut ApiWorld) -> T) -> Option<T> {
-        let mut inner = self.state.lock();
-        let Inner { app, world, .. } = &mut *inner;
-        app.as_any().downcast_mut::<A>().map(|app| use_it(app, world))
+    /// The app itself.
+    pub fn with_app<T>(&self, use_it: impl FnOnce(&mut dyn App) -> T) -> T {
+        use_it(&mut *self.state.lock().app)
+    }
+
+    /// What happens from now on is not found by questions until the index catches up.
+    pub fn hide_what_is_new(&self, hidden: bool) {
+        self.state.lock().world.hides = hidden;
     }
 
     /// Waits until the point was reached this often in all.

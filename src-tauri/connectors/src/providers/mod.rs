@@ -5,6 +5,7 @@ use crate::registry::Provider;
 
 pub mod mailbox;
 mod resend;
+mod webhook;
 
 /// All of them, in the order the form shows them.
-pub(crate) const ALL: &[Provider] = &[mailbox::PROVIDER, resend::PROVIDER];
+pub(crate) const ALL: &[Provider] = &[mailbox::PROVIDER, resend::PROVIDER, webhook::PROVIDER];

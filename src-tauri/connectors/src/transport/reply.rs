@@ -73,6 +73,8 @@ pub struct HttpReply {
     pub ahead_seconds: Option<i64>,
 }
 
+/// A difference of clocks, in seconds, that is told with a refusal: tokens and signatures have a time (F40).
+const CLOCKS_APART: u64 = 120;
 /// Longest wait that a server may ask for.
 const RETRY_AFTER_MAX: u64 = 7 * 24 * 3600;
 
@@ -111,7 +113,17 @@ impl HttpReply {
     /// What people read of it: the status and the destination's own words, without addresses.
     pub fn words(&self, said: &str) -> String {
         let said = without_addresses(said);
-        if said.is_empty() { format!("it answered {}", self.status) } else { format!("{} {said}", self.status) }
+        let clocks = match self.ahead_seconds.map(i64::unsigned_abs) {
+            Some(apart) if self.status >= 400 && apart > CLOCKS_APART => {
+                format!("; its clock and this computer's are {} minutes apart", apart / 60)
+            }
+            _ => String::new(),
+        };
+        if said.is_empty() {
+            format!("it answered {}{clocks}", self.status)
+        } else {
+            format!("{} {said}{clocks}", self.status)
+        }
     }
 }
 

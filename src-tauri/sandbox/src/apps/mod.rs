@@ -1,3 +1,4 @@
 //! Doubles of HTTP providers, one file each, written from the contract files and from nothing of the connectors.
 
+pub mod receiver;
 pub mod resend;

@@ -127,6 +127,9 @@ impl App for Resend {
             ("GET", _) if self.sends_only => {
                 error(401, "restricted_api_key", "This API key is restricted to only send emails")
             }
+            ("GET", "/emails") if world.hides() => {
+                ApiAnswer::json(200, &json!({ "object": "list", "has_more": false, "data": [] }))
+            }
             ("GET", "/emails") => {
                 let newest: Vec<&Value> = self.sent.iter().rev().take(100).collect();
                 ApiAnswer::json(200, &json!({ "object": "list", "has_more": false, "data": newest }))

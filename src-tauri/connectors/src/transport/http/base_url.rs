@@ -6,7 +6,7 @@ use crate::providers::mailbox::config::{Endpoint, Security};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl {
     pub endpoint: Endpoint,
-    /// What every path begins with; without a slash at its end, empty for none. A webhook's may have a query.
+    /// What every path begins with, as it was written; empty for none. A webhook's may have a query.
     pub path: String,
 }
 
@@ -23,7 +23,7 @@ impl BaseUrl {
         };
         let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
         let endpoint = Endpoint::at(security, host, port, loopback_only, FORMS)?;
-        let path = path.strip_suffix('/').unwrap_or(path);
+        let path = if path == "/" { "" } else { path };
         if !(path.is_empty() || path.starts_with('/')) || !path.bytes().all(|b| (b'!'..=b'~').contains(&b) && b != b'#')
         {
             return Err("has a path that cannot be written into a request; percent-encode what is not ASCII".into());
@@ -31,10 +31,12 @@ impl BaseUrl {
         Ok(BaseUrl { endpoint, path: path.to_owned() })
     }
 
-    /// The path of a request: the base's, then `rest`, which begins with a slash.
+    /// The path of a request: the base's, then `rest`, which begins with a slash or is empty. A query stays behind it.
     pub fn join(&self, rest: &str) -> String {
-        let all = format!("{}{rest}", self.path);
-        if all.is_empty() { "/".to_owned() } else { all }
+        let (path, query) = self.path.find('?').map_or((self.path.as_str(), ""), |at| self.path.split_at(at));
+        let path = if rest.is_empty() { path } else { path.trim_end_matches('/') };
+        let all = format!("{path}{rest}{query}");
+        if all.starts_with('/') { all } else { format!("/{all}") }
     }
 
     /// As it stands in `Host`: without the port where that is the scheme's own.
@@ -64,7 +66,8 @@ mod tests {
         let good =
             |text: &str, whole: &str, path: &str| assert_eq!(read(text), Ok((whole.into(), path.into())), "{text}");
         good("https://api.resend.com", "https://api.resend.com", "/emails");
-        good("https://API.example:8443/v1/", "https://api.example:8443/v1", "/v1/emails");
+        good("https://API.example:8443/v1/", "https://api.example:8443/v1/", "/v1/emails");
+        good("https://h.example/in?a=1", "https://h.example/in?a=1", "/in/emails?a=1");
         good("http://127.0.0.1:8080", "http://127.0.0.1:8080", "/emails");
         good("http://[::1]:8080/x", "http://[::1]:8080/x", "/x/emails");
         for bad in [

@@ -1,0 +1,145 @@
+//! Each kind with an HTTP API, connected to its double. A new provider adds one entry here; the suite does the rest.
+
+use std::path::Path;
+
+use countersign_connectors::{Connector, Learned, Login, connect, parse};
+use countersign_domain::Conversation;
+use countersign_sandbox::api::{Api, App};
+use countersign_sandbox::apps::{receiver::Receiver, resend::Resend};
+use serde_json::{Value, json};
+
+use crate::rig::{NOW, PARENT, ROBIN, SUPPORT, conversation};
+
+/// A kind as one destination file sets it up.
+pub struct Double {
+    pub kind: &'static str,
+    /// Tells two files of one kind apart.
+    pub variant: &'static str,
+    /// What the file says below `base_url`.
+    pub table: &'static str,
+    /// Behind the address of the double.
+    pub path: &'static str,
+    pub secret: &'static str,
+    pub app: fn() -> Box<dyn App>,
+    /// A good payload for an effect.
+    pub payload: fn(&str) -> Value,
+    /// The same effect with other content.
+    pub other_content: fn(&str) -> Value,
+    /// Whether the destination's yes is only one with its reference in it.
+    pub names_its_receipt: bool,
+    /// What the double does for a status that says no to this payload.
+    pub refuses_with: u16,
+    pub revoke: fn(&mut dyn App),
+    /// How the double refuses one of two recipients: the payload with two, and what is told to the double. Only for mail.
+    pub refuse_one: Option<fn(&mut dyn App)>,
+}
+
+fn mail(effect: &str) -> Value {
+    let mut payload = json!({
+        "from": { "name": "Shop Support", "email": SUPPORT }, "to": [{ "name": "Vale, Robin", "email": ROBIN }],
+        "subject": "Re: Grüße aus Zürich", "text": "Of course: Tuesday suits us.\nGrüße, 例子 🙂\n", "html": null
+    });
+    if effect == "email.reply" {
+        payload["in_reply_to"] = PARENT.into();
+    }
+    payload
+}
+
+fn other_mail(effect: &str) -> Value {
+    let mut payload = mail(effect);
+    payload["text"] = "Wednesday, not Tuesday.".into();
+    payload
+}
+
+fn app<A: App>(app: &mut dyn App) -> &mut A {
+    app.as_any().downcast_mut().expect("the double is this one")
+}
+
+const SENDERS: &str = "from = [\"Shop Support <support@shop.example>\"]\n";
+const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+fn receiver(variant: &'static str, table: &'static str, make: fn() -> Box<dyn App>) -> Double {
+    Double {
+        kind: "webhook",
+        variant,
+        table,
+        path: "/in",
+        secret: WHSEC,
+        app: make,
+        payload: |_| json!({ "body": { "event": "slot.moved", "to": "Tuesday", "note": "Grüße, 例子" } }),
+        other_content: |_| json!({ "body": { "event": "slot.moved", "to": "Wednesday" } }),
+        names_its_receipt: false,
+        refuses_with: 422,
+        revoke: |double| app::<Receiver>(double).revoke(),
+        refuse_one: None,
+    }
+}
+
+/// All of them. The suite fails for a kind that has none.
+pub fn all() -> Vec<Double> {
+    vec![
+        Double {
+            kind: "resend",
+            variant: "",
+            table: SENDERS,
+            path: "",
+            secret: "re_good_key",
+            app: || Box::new(Resend::new("re_good_key")),
+            payload: mail,
+            other_content: other_mail,
+            names_its_receipt: true,
+            refuses_with: 422,
+            revoke: |double| app::<Resend>(double).revoke(),
+            refuse_one: Some(|double| app::<Resend>(double).refuses.push("gone@customer.example".into())),
+        },
+        receiver("promises nothing", "", || Box::new(Receiver::new(WHSEC))),
+        receiver("keeps the id", "contract = \"keeps_id\"\n", || {
+            let mut receiver = Receiver::new(WHSEC);
+            receiver.keeps_id = true;
+            Box::new(receiver)
+        }),
+        receiver("can be asked", "contract = \"look_up\"\n", || {
+            let mut receiver = Receiver::new(WHSEC);
+            receiver.can_be_asked = true;
+            Box::new(receiver)
+        }),
+        receiver("keeps the id and can be asked", "contract = \"keeps_id_and_look_up\"\n", || {
+            let mut receiver = Receiver::new(WHSEC);
+            (receiver.keeps_id, receiver.can_be_asked) = (true, true);
+            Box::new(receiver)
+        }),
+    ]
+}
+
+/// A double that runs, and the destination that was set up for it.
+pub struct Stand {
+    pub api: Api,
+    pub connector: Box<dyn Connector>,
+    pub login: Login,
+}
+
+impl Double {
+    pub async fn stand(&self) -> Result<Stand, Box<dyn std::error::Error>> {
+        let api = Api::start((self.app)(), NOW.millis().div_euclid(1000)).await?;
+        let file = format!(
+            "name = \"place\"\nkind = \"{kind}\"\nenvironment = \"sandbox\"\n[{kind}]\nbase_url = \"{}{}\"\n{}",
+            api.base_url(),
+            self.path,
+            self.table,
+            kind = self.kind,
+        );
+        let told = |error: countersign_domain::json::FieldError| format!("{}: {}", error.field, error.reason);
+        let config = parse(&file).map_err(told)?;
+        let connector = connect(&config, Path::new("."), &Learned::default()).map_err(told)?;
+        Ok(Stand { api, connector, login: Login::new("", self.secret) })
+    }
+
+    /// What the source told, where the effect answers somebody.
+    pub fn about(effect: &str) -> Option<Conversation> {
+        (effect == "email.reply").then(conversation)
+    }
+
+    pub fn name(&self) -> String {
+        if self.variant.is_empty() { self.kind.to_owned() } else { format!("{} ({})", self.kind, self.variant) }
+    }
+}

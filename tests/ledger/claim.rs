@@ -97,17 +97,6 @@ on_both!(inv3_crossing_is_a_compare_and_set_on_the_open_attempt_and_its_worker, 
     s.holds().await;
 });
 
-on_both!(r24_what_was_noted_before_stays_where_the_crossing_brings_nothing, async |s: Stage| {
-    let id = s.approved("req-1").await;
-    let claim = s.claim(id).await;
-    s.ledger.note_before(&claim, &json!({ "uidnext": 42 })).await.expect("noted");
-    s.ledger.record_crossing(&claim, &json!(null), s.now()).await.expect("the crossing");
-    s.close(&claim, &unclear()).await;
-    let item = s.ledger.unknown_item(id).await.expect("read").expect("unknown");
-    assert_eq!(item.noted, [json!({ "uidnext": 42 })]);
-    s.holds().await;
-});
-
 on_both!(r19_a_claim_found_stale_before_its_crossing_is_known_to_be_not_sent, async |s: Stage| {
     let id = s.approved("req-1").await;
     s.claim(id).await;

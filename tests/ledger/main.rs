@@ -14,3 +14,5 @@ mod schema;
 mod search;
 mod stage;
 mod tamper;
+mod tamper_claim;
+mod tamper_walk;

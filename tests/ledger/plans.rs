@@ -4,7 +4,7 @@ use crate::stage::*;
 use sqlx::Row;
 
 /// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
-const HOT: [(&str, &str); 36] = [
+const HOT: [(&str, &str); 38] = [
     ("page", "PAGE_BY_STATE"),
     ("page", "PAGE_BY_STATE_OLDEST"),
     ("page", "PAGE"),
@@ -14,6 +14,8 @@ const HOT: [(&str, &str); 36] = [
     ("page", "COUNT_TO_REVIEW"),
     ("claim", "DUE"),
     ("claim", "BESIDE"),
+    ("claim", "RESTS_ON"),
+    ("configured", "TOLD_SINCE"),
     ("claim", "OPEN_ATTEMPTS"),
     ("claim", "NOTED"),
     ("decide", "EXPIRING"),

@@ -109,6 +109,15 @@ pub fn bundle(event: &str, request: &str) -> Value {
     p
 }
 
+/// A note that waits for nothing.
+pub fn crm_only(event: &str, request: &str) -> Value {
+    let mut p = bundle(event, request);
+    let actions = p["actions"].as_array_mut().expect("a list");
+    actions.remove(0);
+    actions[0].as_object_mut().expect("an action").remove("after");
+    p
+}
+
 pub fn parse(document: &Value) -> Proposal {
     Proposal::parse(document.to_string().as_bytes()).expect("a proposal of the right form")
 }

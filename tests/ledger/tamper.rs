@@ -381,6 +381,16 @@ async fn r12_a_changed_account_is_not_sent_to() {
     let id = s.approved("req-1").await;
     s.raw(&format!("UPDATE destinations SET account = '{}' WHERE name = 'support'", account(9))).await;
     match s.claim_as("w1", Some(id)).await {
+        Ok(Claimed::Refused { why: RefusedClaim::Integrity { what, .. }, .. }) => assert_eq!(what, "destination"),
+        other => panic!("{other:?}"),
+    }
+    // Whatever the row says, the account this device reaches it by is the one that was signed.
+    let (accounts, reach) = ([("crm".to_owned(), account(9))].into(), ["crm".to_owned()]);
+    let free = s.receive(&crm_only("evt-3", "req-3")).await.actions[0].action.expect("a note of its own");
+    s.approve(free).await.expect("approved");
+    let by = worker("w1");
+    let request = countersign_ledger::ClaimRequest { accounts: &accounts, ..s.request(&by, &reach, Some(free)) };
+    match s.ledger.claim(&request).await {
         Ok(Claimed::Refused { why: RefusedClaim::NotCountersigned(why), .. }) => {
             assert_eq!(why, countersign_domain::NotCountersigned::AccountChanged);
         }

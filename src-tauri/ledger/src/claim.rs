@@ -43,10 +43,12 @@ statements! {
         SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \
         CAST($4 AS BIGINT) FROM attempts WHERE action = $1 RETURNING n, number";
     NOTED = "SELECT noted FROM attempts WHERE action = $1 AND noted IS NOT NULL ORDER BY n";
-    // What was noted before stays where the crossing brings nothing.
-    CROSS = "UPDATE attempts SET crossed_at = $3, noted = COALESCE($4, noted) WHERE n = $1 AND worker = $2 \
+    CROSS = "UPDATE attempts SET crossed_at = $3, noted = $4 WHERE n = $1 AND worker = $2 \
         AND closed_at IS NULL AND crossed_at IS NULL RETURNING noted";
-    NOTE = "UPDATE attempts SET noted = $3 WHERE n = $1 AND worker = $2 AND closed_at IS NULL AND crossed_at IS NULL";
+    // What a claim rests on beside the action itself: the settings that could hold it back, the findings a person checked.
+    RESTS_ON = "SELECT 'setting' AS what, key AS code, value AS field, changed_by AS by_whom, changed_at AS at, \
+        CAST(0 AS BIGINT) AS version FROM settings WHERE key IN ('frozen', $2, $3) \
+        UNION ALL SELECT 'cleared', code, field, by_whom, at, version FROM cleared WHERE action = $1";
     OPEN_ATTEMPTS = "SELECT n, action, worker, claimed_at, crossed_at, in_doubt FROM attempts WHERE closed_at IS NULL \
         ORDER BY action";
 }
@@ -61,6 +63,7 @@ impl Ledger {
             if due(&mut tx, request).await?.is_empty() {
                 return Ok(Claimed::None);
             }
+            self.configured_once(&mut tx).await.or_else(|e| broken_part(e, ActionId(0)).map(|_| ()))?;
         }
         let mut w = self.pools().write("claiming an action", Durable::Rides).await?;
         let Some(n) = due(w.conn(), request).await?.into_iter().next() else { return Ok(Claimed::None) };
@@ -91,7 +94,7 @@ impl Ledger {
         fact: Fact,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, LedgerError> {
-        let checked = check(&mut w, n, &fact, request).await;
+        let checked = self.check(&mut w, n, &fact, request).await;
         let (current, order) = match checked {
             Ok(Ok(good)) => good,
             Ok(Err(why)) => return Ok(Claimed::Refused { action: n, why: why.into() }),
@@ -159,23 +162,6 @@ impl Ledger {
         let next = apply::apply(&mut w, &current, &Fact::Crossed, |_| {}, details, "worker", now).await?;
         w.commit(doing).await?;
         Ok(next.standing)
-    }
-
-    /// Notes what a look-up will need, without crossing.
-    pub async fn note_before(&self, claim: &Claim, noted: &Value) -> Result<(), LedgerError> {
-        let doing = "noting what a look-up will need";
-        let mut w = self.pools().write(doing, Durable::Rides).await?;
-        let hit = sqlx::query(NOTE)
-            .bind(claim.attempt.0)
-            .bind(claim.worker.0.clone())
-            .bind(to_json(noted))
-            .execute(w.conn())
-            .await
-            .map_err(|e| failed(doing, e))?;
-        if hit.rows_affected() != 1 {
-            return Err(Conflict::ClaimLost.into());
-        }
-        w.commit(doing).await
     }
 
     /// The world moved on between approval and dispatch (R16): nothing was sent, a person looks again.
@@ -306,36 +292,75 @@ fn candidate(
     }
 }
 
-/// Proves an action and makes the order of it. The outer error is what does not hold, the inner one an approval that
-/// does not count.
-async fn check(
-    w: &mut Write,
-    n: ActionId,
-    fact: &Fact,
-    request: &ClaimRequest<'_>,
-) -> Result<Result<(Action, Countersigned), NotCountersigned>, LedgerError> {
-    let current = Action::take(w, n).await?;
-    let conn = w.conn();
-    countersign_domain::advance(&current.standing, fact)?;
-    let key = current.need_key()?.idempotency_key(request.secret);
-    if current.idempotency_key.as_ref() != Some(&key) {
-        return Err(LedgerError::corrupt("action", n, "its idempotency key is not that of its action key"));
+impl Ledger {
+    /// Proves an action and makes the order of it. The outer error is what does not hold, the inner one an approval that
+    /// does not count.
+    async fn check(
+        &self,
+        w: &mut Write,
+        n: ActionId,
+        fact: &Fact,
+        request: &ClaimRequest<'_>,
+    ) -> Result<Result<(Action, Countersigned), NotCountersigned>, LedgerError> {
+        let current = Action::take(w, n).await?;
+        let conn = w.conn();
+        countersign_domain::advance(&current.standing, fact)?;
+        let key = current.need_key()?.idempotency_key(request.secret);
+        if current.idempotency_key.as_ref() != Some(&key) {
+            return Err(LedgerError::corrupt("action", n, "its idempotency key is not that of its action key"));
+        }
+        let configured = self.configured(conn).await?;
+        let proven = proof::prove(conn, &current, request.roster).await?;
+        for approval in &proven.approvals {
+            configured.device_counts(approval)?;
+        }
+        let settings = beside(conn, &current, &proven).await?;
+        configured.settings_hold(&current.environment, &settings)?;
+        let stored = directory::destination(conn, &current.destination)
+            .await?
+            .filter(|d| d.removed_at.is_none())
+            .ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
+        configured.destination_holds(&stored)?;
+        let account = request.accounts.get(&current.destination).copied().unwrap_or(stored.account);
+        let needed = request.approvers_needed.get(&current.environment).copied().unwrap_or(1);
+        // The setting may have been raised since the caller read it.
+        let set = settings.get(&format!("{}{}", directory::APPROVERS_NEEDED, current.environment));
+        let needed = needed.max(set.and_then(|text| text.trim().parse().ok()).unwrap_or(1));
+        let order = Countersigned::verify(
+            candidate(&current, proven, account, needed),
+            request.roster,
+            request.secret,
+            request.now,
+            *fact == Fact::Claimed,
+        );
+        Ok(order.map(|order| (current, order)))
     }
-    let proven = proof::prove(conn, &current, request.roster).await?;
-    let stored = directory::destination(conn, &current.destination)
-        .await?
-        .filter(|d| d.removed_at.is_none())
-        .ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
-    let account = request.accounts.get(&current.destination).copied().unwrap_or(stored.account);
-    let needed = request.approvers_needed.get(&current.environment).copied().unwrap_or(1);
-    let order = Countersigned::verify(
-        candidate(&current, proven, account, needed),
-        request.roster,
-        request.secret,
-        request.now,
-        *fact == Fact::Claimed,
-    );
-    Ok(order.map(|order| (current, order)))
+}
+
+/// The settings that could hold the action back, once its checked findings are those the journal tells of.
+async fn beside(
+    conn: &mut Conn,
+    action: &Action,
+    proven: &Proven,
+) -> Result<std::collections::BTreeMap<String, String>, LedgerError> {
+    let rows = sqlx::query(RESTS_ON)
+        .bind(action.n)
+        .bind(format!("{}{}", directory::SENDING, action.environment))
+        .bind(format!("{}{}", directory::APPROVERS_NEEDED, action.environment))
+        .fetch_all(conn)
+        .await
+        .map_err(|e| failed("reading what an action rests on", e))?;
+    let (mut settings, mut cleared) = (std::collections::BTreeMap::new(), Vec::new());
+    for row in &rows {
+        match row.text("what")?.as_str() {
+            "setting" => {
+                settings.insert(row.text("code")?, row.text("field")?);
+            }
+            _ => cleared.push(crate::beside::Check::read(row)?),
+        }
+    }
+    crate::beside::checks_hold(action, &proven.told, &cleared)?;
+    Ok(settings)
 }
 
 /// Whether this environment's sending is on and dispatch is not frozen.

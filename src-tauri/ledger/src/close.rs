@@ -1,7 +1,7 @@
 //! Phase: close an attempt with its evidence and move the action, in one transaction. A worker that lost its claim leaves
 //! evidence only; proof of acceptance settles the action whoever brings it.
 
-use crate::proof::evidence_digest;
+use crate::proof::{evidence_digest, kept_digest};
 use crate::rows::{Action, Get, read_json, to_json};
 use crate::tx::{Durable, Write, failed, statements};
 use crate::types::{Claim, Waits};
@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 statements! {
     CLOSE_HELD = "UPDATE attempts SET closed_at = $3, outcome = $4, evidence = $5, receipt = $6 \
-        WHERE n = $1 AND worker = $2 AND closed_at IS NULL";
-    CLOSE_OPEN = "UPDATE attempts SET closed_at = $2, outcome = $3, evidence = $4 WHERE n = $1 AND closed_at IS NULL";
+        WHERE n = $1 AND worker = $2 AND closed_at IS NULL RETURNING noted";
+    CLOSE_OPEN = "UPDATE attempts SET closed_at = $2, outcome = $3, evidence = $4 WHERE n = $1 AND closed_at IS NULL \
+        RETURNING noted";
     ATTEMPT = "SELECT n, action, worker, crossed_at, closed_at, late FROM attempts WHERE n = $1";
     KEEP_LATE = "UPDATE attempts SET late = $2 WHERE n = $1";
 }
@@ -103,21 +104,20 @@ pub(crate) async fn close_row(
     receipt: Option<&Receipt>,
     now: Timestamp,
 ) -> Result<Value, LedgerError> {
-    let text = to_json(evidence);
-    let hit = sqlx::query(CLOSE_HELD)
+    let (text, receipt) = (to_json(evidence), receipt.map(to_json));
+    let row = sqlx::query(CLOSE_HELD)
         .bind(claim.attempt.0)
         .bind(claim.worker.0.clone())
         .bind(now.millis())
         .bind(outcome.to_owned())
         .bind(text.clone())
-        .bind(receipt.map(to_json))
-        .execute(w.conn())
+        .bind(receipt.clone())
+        .fetch_optional(w.conn())
         .await
-        .map_err(|e| failed("closing an attempt", e))?;
-    if hit.rows_affected() != 1 {
-        return Err(Conflict::ClaimLost.into());
-    }
-    Ok(closed(claim.attempt, outcome, &text))
+        .map_err(|e| failed("closing an attempt", e))?
+        .ok_or(Conflict::ClaimLost)?;
+    let kept = kept_digest(receipt.as_deref(), row.text_or_null("noted")?.as_deref());
+    Ok(closed(claim.attempt, outcome, &text, &kept))
 }
 
 /// Closes an open attempt whoever holds it: its worker is gone, or the action was settled by other means.
@@ -129,22 +129,22 @@ pub(crate) async fn close_open(
     now: Timestamp,
 ) -> Result<Value, LedgerError> {
     let text = to_json(evidence);
-    let hit = sqlx::query(CLOSE_OPEN)
+    let row = sqlx::query(CLOSE_OPEN)
         .bind(attempt.0)
         .bind(now.millis())
         .bind(outcome.to_owned())
         .bind(text.clone())
-        .execute(w.conn())
+        .fetch_optional(w.conn())
         .await
-        .map_err(|e| failed("closing an attempt", e))?;
-    if hit.rows_affected() != 1 {
-        return Err(LedgerError::corrupt("attempt", attempt, "the action names it as open, but it is closed"));
-    }
-    Ok(closed(attempt, outcome, &text))
+        .map_err(|e| failed("closing an attempt", e))?
+        .ok_or_else(|| LedgerError::corrupt("attempt", attempt, "the action names it as open, but it is closed"))?;
+    Ok(closed(attempt, outcome, &text, &kept_digest(None, row.text_or_null("noted")?.as_deref())))
 }
 
-fn closed(attempt: AttemptId, outcome: &str, evidence: &str) -> Value {
-    json!({ "attempt": attempt.0, "closed": true, "outcome": outcome, "evidence": evidence_digest(evidence) })
+fn closed(attempt: AttemptId, outcome: &str, evidence: &str, kept: &str) -> Value {
+    json!({
+        "attempt": attempt.0, "closed": true, "outcome": outcome, "evidence": evidence_digest(evidence), "kept": kept,
+    })
 }
 
 /// Proof of acceptance for an action in whatever state but accepted. An open attempt is closed with it: one that has not

@@ -246,6 +246,11 @@ pub(crate) fn digests(value: &Value) -> Vec<String> {
     found
 }
 
+/// Whether these are the bytes of an attachment's digest.
+pub(crate) fn has_digest(bytes: &[u8], digest: &str) -> bool {
+    hex(&sha256(bytes)) == digest
+}
+
 /// An attachment's bytes, hashed again. None once purged, or where it was never stored.
 pub(crate) async fn attachment(conn: &mut Conn, digest: &str) -> Result<Option<Attachment>, LedgerError> {
     let row = sqlx::query(ATTACHMENT)

@@ -3,7 +3,7 @@
 use crate::rows::{Action, Get, hex, read_json, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{DestinationRecord, Paused, SourceRecord};
-use crate::{Conflict, Ledger, LedgerError, apply, journal};
+use crate::{Conflict, Ledger, LedgerError, apply, configured, journal};
 use countersign_domain::canonical::sha256;
 use countersign_domain::{ActionId, DeviceCert, DeviceId, Fact, PersonId, Timestamp};
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use sqlx::any::AnyRow;
 pub(crate) const LEDGER_ID: &str = "ledger_id";
 pub(crate) const FROZEN: &str = "frozen";
 pub(crate) const SENDING: &str = "sending/";
+pub(crate) const APPROVERS_NEEDED: &str = "approvers_needed/";
 
 macro_rules! destination_columns {
     () => {
@@ -32,6 +33,7 @@ statements! {
         ON CONFLICT (device) DO UPDATE SET person = excluded.person, public = excluded.public, \
         signature = excluded.signature, withdrawn_at = NULL";
     DEVICES = "SELECT device, person, public, signature FROM devices WHERE withdrawn_at IS NULL ORDER BY device";
+    DEVICE = "SELECT device, person, public, signature, admitted_at, withdrawn_at FROM devices WHERE device = $1";
     WITHDRAW_DEVICE = "UPDATE devices SET withdrawn_at = $2 WHERE device = $1 AND withdrawn_at IS NULL";
     PUT_DESTINATION = "INSERT INTO destinations (name, kind, environment, account, account_label, config, undo_seconds, \
         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -40,6 +42,7 @@ statements! {
     DESTINATION = concat!("SELECT ", destination_columns!(), " FROM destinations WHERE name = $1");
     DESTINATIONS = concat!("SELECT ", destination_columns!(), " FROM destinations WHERE removed_at IS NULL \
         ORDER BY environment, name");
+    ALL_DESTINATIONS = concat!("SELECT ", destination_columns!(), " FROM destinations ORDER BY name");
     BY_ACCOUNT = "SELECT name FROM destinations WHERE environment = $1 AND account = $2 AND removed_at IS NULL \
         AND name <> $3";
     REMOVE_DESTINATION = "UPDATE destinations SET removed_at = $2, paused_why = NULL, paused_since = NULL, \
@@ -61,7 +64,7 @@ statements! {
         changed_by = excluded.changed_by";
 }
 
-fn read_destination(row: &AnyRow) -> Result<DestinationRecord, LedgerError> {
+pub(crate) fn read_destination(row: &AnyRow) -> Result<DestinationRecord, LedgerError> {
     Ok(DestinationRecord {
         name: row.text("name")?,
         kind: row.text("kind")?,
@@ -79,7 +82,7 @@ fn read_destination(row: &AnyRow) -> Result<DestinationRecord, LedgerError> {
     })
 }
 
-fn read_source(row: &AnyRow) -> Result<SourceRecord, LedgerError> {
+pub(crate) fn read_source(row: &AnyRow) -> Result<SourceRecord, LedgerError> {
     Ok(SourceRecord {
         name: row.text("name")?,
         environment: row.text("environment")?,
@@ -146,7 +149,9 @@ pub(crate) async fn put_setting(
     note(w, "setting_changed", json!({ "key": key, "value": value }), by, now).await
 }
 
-async fn note(w: &mut Write, kind: &str, details: Value, by: &str, now: Timestamp) -> Result<(), LedgerError> {
+/// Writes a change of the configuration down, with its number among them.
+async fn note(w: &mut Write, kind: &str, mut details: Value, by: &str, now: Timestamp) -> Result<(), LedgerError> {
+    details["number"] = json!(configured::next_number(w.conn()).await?);
     journal::append(w, now, None, json!({ "fact": kind, "details": details }), by).await?;
     Ok(())
 }
@@ -171,7 +176,8 @@ impl Ledger {
             .execute(w.conn())
             .await
             .map_err(|e| failed(doing, e))?;
-        let details = json!({ "person": person, "device": cert.device, "public": cert.public });
+        let digest = device_digest(&mut w, &cert.device).await?;
+        let details = json!({ "person": person, "device": cert.device, "public": cert.public, "digest": digest });
         note(&mut w, "device_admitted", details, &person.0, now).await?;
         w.commit(doing).await
     }
@@ -204,7 +210,8 @@ impl Ledger {
         if hit.rows_affected() == 0 {
             return Err(LedgerError::not_found("device", device));
         }
-        note(&mut w, "device_withdrawn", json!({ "device": device }), &by.0, now).await?;
+        let digest = device_digest(&mut w, device).await?;
+        note(&mut w, "device_withdrawn", json!({ "device": device, "digest": digest }), &by.0, now).await?;
         w.commit(doing).await
     }
 
@@ -234,7 +241,7 @@ impl Ledger {
             .execute(w.conn())
             .await
             .map_err(|e| failed(doing, e))?;
-        note(&mut w, "destination_added", told(d), &by.0, now).await?;
+        note_destination(&mut w, "destination_added", &d.name, told(d), &by.0, now).await?;
         w.commit(doing).await
     }
 
@@ -267,7 +274,7 @@ impl Ledger {
         if hit.rows_affected() == 0 {
             return Err(LedgerError::not_found("destination", name));
         }
-        note(&mut w, "destination_removed", json!({ "name": name }), &by.0, now).await?;
+        note_destination(&mut w, "destination_removed", name, json!({}), &by.0, now).await?;
         send_back(&mut w, name, "the destination was removed", &by.0, now).await?;
         w.commit(doing).await
     }
@@ -297,7 +304,7 @@ impl Ledger {
             .execute(w.conn())
             .await
             .map_err(|e| failed(doing, e))?;
-        note(&mut w, "destination_changed", told(d), &by.0, now).await?;
+        note_destination(&mut w, "destination_changed", &d.name, told(d), &by.0, now).await?;
         let back = match before.account == d.account {
             true => Vec::new(),
             false => send_back(&mut w, &d.name, "the destination's account changed", &by.0, now).await?,
@@ -327,8 +334,8 @@ impl Ledger {
         if hit.rows_affected() == 0 {
             return Err(LedgerError::not_found("destination", name));
         }
-        let details = json!({ "name": name, "why": why, "until": until });
-        note(&mut w, "destination_paused", details, "worker", now).await?;
+        let details = json!({ "why": why, "until": until });
+        note_destination(&mut w, "destination_paused", name, details, "worker", now).await?;
         w.commit(doing).await
     }
 
@@ -339,7 +346,7 @@ impl Ledger {
         if hit.rows_affected() == 0 {
             return Ok(());
         }
-        note(&mut w, "destination_resumed", json!({ "name": name }), "worker", now).await?;
+        note_destination(&mut w, "destination_resumed", name, json!({}), "worker", now).await?;
         w.commit(doing).await
     }
 
@@ -364,6 +371,7 @@ impl Ledger {
         }
         let details = json!({
             "name": s.name, "environment": s.environment, "effects": s.effects, "destinations": s.destinations,
+            "digest": source_digest(&mut w, &s.name).await?,
         });
         note(&mut w, "source_added", details, &by.0, now).await?;
         w.commit(doing).await
@@ -403,7 +411,8 @@ impl Ledger {
         if hit.rows_affected() == 0 {
             return Err(LedgerError::not_found("source", name));
         }
-        note(&mut w, "source_revoked", json!({ "name": name }), &by.0, now).await?;
+        let digest = source_digest(&mut w, name).await?;
+        note(&mut w, "source_revoked", json!({ "name": name, "digest": digest }), &by.0, now).await?;
         w.commit(doing).await
     }
 
@@ -425,6 +434,35 @@ impl Ledger {
         put_setting(&mut w, key, value, by, now).await?;
         w.commit(doing).await
     }
+}
+
+/// The row as it stands after a change, as the journal commits to it.
+async fn device_digest(w: &mut Write, device: &DeviceId) -> Result<String, LedgerError> {
+    let row = sqlx::query(DEVICE)
+        .bind(device.0.clone())
+        .fetch_one(w.conn())
+        .await
+        .map_err(|e| failed("reading a device", e))?;
+    configured::device_digest(&row)
+}
+
+async fn source_digest(w: &mut Write, name: &str) -> Result<String, LedgerError> {
+    let stands = source(w.conn(), name).await?.ok_or_else(|| LedgerError::not_found("source", name))?;
+    Ok(configured::source_digest(&stands))
+}
+
+async fn note_destination(
+    w: &mut Write,
+    kind: &str,
+    name: &str,
+    mut details: Value,
+    by: &str,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
+    let stands = destination(w.conn(), name).await?.ok_or_else(|| LedgerError::not_found("destination", name))?;
+    details["name"] = json!(name);
+    details["digest"] = json!(configured::destination_digest(&stands));
+    note(w, kind, details, by, now).await
 }
 
 /// What the journal keeps of a destination: its configuration only as a digest, since hosts and logins are in it.

@@ -1,5 +1,6 @@
 //! Follow-ups of an accepted action: filing the copy in Sent. They have a state of their own and can never re-open a send.
 
+use crate::proof::evidence_digest;
 use crate::rows::{Action, Get};
 use crate::tx::{Conn, Durable, failed, statements};
 use crate::types::Filing;
@@ -11,7 +12,8 @@ use sqlx::any::AnyRow;
 statements! {
     PUT_FILING = "INSERT INTO filings (action, state, text, next_at, tries, changed_at) VALUES ($1, $2, $3, $4, 1, $5) \
         ON CONFLICT (action) DO UPDATE SET state = excluded.state, text = excluded.text, next_at = excluded.next_at, \
-        tries = filings.tries + 1, changed_at = excluded.changed_at";
+        tries = filings.tries + 1, changed_at = excluded.changed_at \
+        RETURNING action, state, text, next_at, tries, changed_at";
     FILING = "SELECT action, state, text, next_at, tries, changed_at FROM filings WHERE action = $1";
     FILINGS_DUE = "SELECT action, state, text, next_at, tries, changed_at FROM filings \
         WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY next_at LIMIT 100";
@@ -26,6 +28,16 @@ fn read(row: &AnyRow) -> Result<Filing, LedgerError> {
         tries: row.num("tries")?,
         changed_at: row.time("changed_at")?,
     })
+}
+
+impl Filing {
+    /// What the journal commits to.
+    pub(crate) fn digest(&self) -> String {
+        let next = self.next_at.map(Timestamp::millis);
+        evidence_digest(
+            &json!([self.action, self.state, self.text, next, self.tries, self.changed_at.millis()]).to_string(),
+        )
+    }
 }
 
 pub(crate) async fn filing(conn: &mut Conn, action: i64) -> Result<Option<Filing>, LedgerError> {
@@ -53,16 +65,16 @@ impl Ledger {
         // What was filed is found again by a look in Sent, so this may ride on the next sync.
         let mut w = self.pools().write(doing, Durable::Rides).await?;
         let current = Action::take(&mut w, action).await?;
-        sqlx::query(PUT_FILING)
+        let row = sqlx::query(PUT_FILING)
             .bind(action.0)
             .bind(state.to_owned())
             .bind(text.to_owned())
             .bind(next_at.map(Timestamp::millis))
             .bind(now.millis())
-            .execute(w.conn())
+            .fetch_one(w.conn())
             .await
             .map_err(|e| failed(doing, e))?;
-        let details = json!({ "state": state });
+        let details = json!({ "state": state, "digest": read(&row)?.digest() });
         apply::touch(&mut w, &current, "filing", |_| {}, details, "worker", now).await?;
         w.commit(doing).await
     }

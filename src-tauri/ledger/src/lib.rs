@@ -11,12 +11,15 @@
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
 //! | `read`, `page`, `search` | one action with its history; lists; full text |
 //! | `directory` | people, devices, sources, destinations, settings |
-//! | `proof`, `verify`, `purge`, `backup` | does it hold; retention; copies |
+//! | `proof`, `beside`, `configured`, `verify`, `whole` | does it hold: an action, what lies beside it, the configuration, all of it |
+//! | `purge`, `backup` | retention; copies |
 
 mod apply;
 mod backup;
+mod beside;
 mod claim;
 mod close;
+mod configured;
 mod content;
 mod decide;
 mod directory;
@@ -38,6 +41,7 @@ mod search;
 mod tx;
 mod types;
 mod verify;
+mod whole;
 
 pub use error::{Conflict, LedgerError};
 pub use open::SCHEMA;
@@ -56,6 +60,8 @@ struct Inner {
     unmerged: std::sync::atomic::AtomicBool,
     pools: tx::Pools,
     id: String,
+    /// What the journal tells of the configuration, as far as it was read.
+    configured: std::sync::Mutex<Arc<configured::Configured>>,
 }
 
 impl std::fmt::Debug for Ledger {
@@ -87,6 +93,9 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         list.iter().map(move |(name, text)| (file, *name, *text))
     };
     of("apply", apply::STATEMENTS)
+        .chain(of("beside", beside::STATEMENTS))
+        .chain(of("configured", configured::STATEMENTS))
+        .chain(of("whole", whole::STATEMENTS))
         .chain(of("claim", claim::STATEMENTS))
         .chain(of("close", close::STATEMENTS))
         .chain(of("content", content::STATEMENTS))

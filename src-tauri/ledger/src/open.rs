@@ -83,7 +83,8 @@ impl Ledger {
 }
 
 async fn finish(pools: Pools, id: String) -> Result<Ledger, LedgerError> {
-    Ok(Ledger { inner: Arc::new(Inner { unmerged: std::sync::atomic::AtomicBool::new(true), pools, id }) })
+    let unmerged = std::sync::atomic::AtomicBool::new(true);
+    Ok(Ledger { inner: Arc::new(Inner { unmerged, pools, id, configured: Default::default() }) })
 }
 
 async fn ledger_id(pools: &Pools) -> Result<String, LedgerError> {

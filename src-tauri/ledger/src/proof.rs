@@ -13,7 +13,7 @@ use countersign_domain::{
     ActionId, Approval, AttemptId, Conversation, DeviceId, Fact, Payload, PersonId, Roster, Sealed, Standing, State,
     Wire, advance,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use std::collections::BTreeMap;
 
@@ -49,6 +49,7 @@ pub(crate) struct Proven {
     pub conversation: Option<Conversation>,
     /// Those that count, oldest first.
     pub approvals: Vec<Approval>,
+    pub told: Told,
 }
 
 /// Proves an action that is about to be sent or looked for: the first thing that does not hold is the error.
@@ -77,7 +78,7 @@ pub(crate) async fn prove(conn: &mut Conn, action: &Action, roster: &Roster) -> 
         attempts_of(conn, action, &told).await?;
         words_of(conn, action, &told, roster).await?;
     }
-    Ok(Proven { sealed, wire, conversation, approvals })
+    Ok(Proven { sealed, wire, conversation, approvals, told })
 }
 
 /// What the journal tells of an action's other rows.
@@ -87,7 +88,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    fn details(&self) -> impl Iterator<Item = (&Stored, &Value)> {
+    pub(crate) fn details(&self) -> impl Iterator<Item = (&Stored, &Value)> {
         self.rows.iter().map(|s| (s, &s.row.entry.fact["details"]))
     }
 }
@@ -102,29 +103,35 @@ pub(crate) async fn journal_of(conn: &mut Conn, action: &Action) -> Result<Told,
     let mut told = Told::default();
     for row in &rows {
         let stored = Stored::read(row)?;
-        let seq = stored.row.entry.seq;
-        let broken = |why: &str| LedgerError::corrupt("journal", seq, why);
-        if !stored.holds() {
-            return Err(broken("its hash does not fit its content"));
-        }
-        let before: Option<JournalHash> = row.parsed_or_null("hash_before")?;
-        if stored.previous != before.unwrap_or(GENESIS) || (before.is_none() && seq != 1) {
-            return Err(broken("the row before it is another one"));
-        }
-        match row.parsed_or_null::<JournalHash>("previous_after")? {
-            Some(after) if after == stored.row.hash => {}
-            Some(_) => return Err(broken("the row after it follows another one")),
-            None => {
-                let head = journal::head(conn).await?;
-                if head.seq != seq || head.hash != stored.row.hash {
-                    return Err(broken("it is the last row, but the head names another one"));
-                }
-            }
-        }
+        linked(conn, row, &stored).await?;
         told.rows.push(stored);
     }
     replay(action, &told)?;
     Ok(told)
+}
+
+/// A journal row against its own hash and both its neighbours, which came with it as `hash_before` and `previous_after`.
+pub(crate) async fn linked(conn: &mut Conn, row: &AnyRow, stored: &Stored) -> Result<(), LedgerError> {
+    let seq = stored.row.entry.seq;
+    let broken = |why: &str| LedgerError::corrupt("journal", seq, why);
+    if !stored.holds() {
+        return Err(broken("its hash does not fit its content"));
+    }
+    let before: Option<JournalHash> = row.parsed_or_null("hash_before")?;
+    if stored.previous != before.unwrap_or(GENESIS) || (before.is_none() && seq != 1) {
+        return Err(broken("the row before it is another one"));
+    }
+    match row.parsed_or_null::<JournalHash>("previous_after")? {
+        Some(after) if after == stored.row.hash => Ok(()),
+        Some(_) => Err(broken("the row after it follows another one")),
+        None => {
+            let head = journal::head(conn).await?;
+            match head.seq == seq && head.hash == stored.row.hash {
+                true => Ok(()),
+                false => Err(broken("it is the last row, but the head names another one")),
+            }
+        }
+    }
 }
 
 /// Invariant 5: the journal determines the state.
@@ -175,12 +182,11 @@ pub(crate) async fn payloads_of(
     told: &Told,
     open: bool,
 ) -> Result<Vec<(StoredPayload, Option<Payload>)>, LedgerError> {
-    let mut written: BTreeMap<u64, (Option<String>, Option<String>)> = BTreeMap::new();
-    for (_, details) in told.details() {
+    let mut written: BTreeMap<u64, (&Stored, &Value)> = BTreeMap::new();
+    for (stored, details) in told.details() {
         let p = &details["payload"];
         if let Some(version) = p["version"].as_u64() {
-            let text = |v: &Value| v.as_str().map(str::to_owned);
-            written.insert(version, (text(&p["hash"]), text(&p["content"])));
+            written.insert(version, (stored, p));
         }
     }
     let stored = content::payloads(conn, action.n).await?;
@@ -188,10 +194,15 @@ pub(crate) async fn payloads_of(
     for row in stored {
         let broken =
             |why: &str| LedgerError::corrupt("payload", format!("{} version {}", action.id(), row.version), why);
-        let (hash, content) =
+        let (fact, p) =
             written.remove(&u64::from(row.version)).ok_or_else(|| broken("the journal knows nothing of it"))?;
-        if hash != row.hash.map(|h| h.to_string()) || content.as_deref() != Some(row.content.as_str()) {
+        if p["hash"].as_str().map(str::to_owned) != row.hash.map(|h| h.to_string())
+            || p["content"].as_str() != Some(row.content.as_str())
+        {
             return Err(broken("its hash is not the one in the journal"));
+        }
+        if fact.row.entry.by != row.by || fact.row.entry.at != row.at.millis() {
+            return Err(broken("its author or time is not the one in the journal"));
         }
         if row.value.is_none() && !open {
             all.push((row, None));
@@ -244,10 +255,10 @@ pub(crate) async fn approvals_of(
     told: &Told,
     roster: &Roster,
 ) -> Result<Vec<Approval>, LedgerError> {
-    let mut written: BTreeMap<u64, &str> = told
+    let mut written: BTreeMap<u64, (i64, &str)> = told
         .details()
         .filter(|(s, _)| s.row.kind == "approved")
-        .filter_map(|(_, d)| Some((d["sequence"].as_u64()?, d["digest"].as_str()?)))
+        .filter_map(|(_, d)| Some((d["sequence"].as_u64()?, (d["approval"].as_i64()?, d["digest"].as_str()?))))
         .collect();
     let rows =
         sqlx::query(APPROVALS).bind(action.n).fetch_all(conn).await.map_err(|e| failed("reading approvals", e))?;
@@ -261,7 +272,7 @@ pub(crate) async fn approvals_of(
             return Err(broken("its signature does not verify"));
         }
         match written.remove(&u64::from(approval.sequence)) {
-            Some(digest) if digest == approval_digest(&approval) => approvals.push(approval),
+            Some((n, digest)) if n == id.0 && digest == approval_digest(&approval) => approvals.push(approval),
             Some(_) => return Err(broken("it is not the one in the journal")),
             None => return Err(broken("the journal knows nothing of it")),
         }
@@ -277,6 +288,16 @@ pub(crate) async fn approvals_of(
 /// Digest of an attempt's evidence, as the journal keeps it.
 pub(crate) fn evidence_digest(text: &str) -> String {
     hex(&sha256(text.as_bytes()))
+}
+
+/// Digest of what else a closed attempt keeps: its receipt, and what it noted for a later look.
+pub(crate) fn kept_digest(receipt: Option<&str>, noted: Option<&str>) -> String {
+    evidence_digest(&json!([receipt, noted]).to_string())
+}
+
+/// Digest of a look: when, what it showed, and whether not seeing it proved anything.
+pub(crate) fn look_digest(at: i64, sighting: &str, conclusive: bool) -> String {
+    evidence_digest(&json!([at, sighting, conclusive]).to_string())
 }
 
 /// Attempts against the journal: who claimed when, the crossing, how it was closed with which evidence.
@@ -316,6 +337,10 @@ pub(crate) async fn attempts_of(conn: &mut Conn, action: &Action, told: &Told) -
             {
                 return Err(broken("its outcome or evidence is not the one in the journal"));
             }
+            let (receipt, noted) = (row.text_or_null("receipt")?, row.text_or_null("noted")?);
+            if details["kept"].as_str() != Some(kept_digest(receipt.as_deref(), noted.as_deref()).as_str()) {
+                return Err(broken("its receipt or what it noted is not the one in the journal"));
+            }
         }
         let late = mine.iter().rfind(|(_, d)| d["late"].is_string());
         let stored = row.text_or_null("late")?;
@@ -342,7 +367,8 @@ pub(crate) async fn words_of(
     let written: BTreeMap<i64, &str> =
         told.details().filter_map(|(_, d)| Some((d["sighting"].as_i64()?, d["digest"].as_str()?))).collect();
     for row in &looks {
-        if written.get(&row.int("n")?).copied() != Some(evidence_digest(&row.text("sighting")?).as_str()) {
+        let digest = look_digest(row.int("at")?, &row.text("sighting")?, row.flag("conclusive")?);
+        if written.get(&row.int("n")?).copied() != Some(digest.as_str()) {
             return Err(LedgerError::corrupt("look", action.id(), "it is not the one in the journal"));
         }
     }

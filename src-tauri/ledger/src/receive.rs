@@ -5,7 +5,7 @@ use crate::repeats::{self, Plan, Plans};
 use crate::rows::{Action, Get};
 use crate::tx::{Durable, Write, failed, statements};
 use crate::types::{Received, ReceivedAction, SourceRecord, Waits};
-use crate::{Ledger, LedgerError, apply, journal};
+use crate::{Ledger, LedgerError, apply, journal, whole};
 use countersign_domain::proposal::ProposedAction;
 use countersign_domain::{
     ActionKey, ConversationHash, DeliveryId, Disposition, Fact, LedgerSecret, PersonId, Proposal, Sealed, Standing,
@@ -42,6 +42,9 @@ struct Intake<'a> {
     owner: &'a PersonId,
     now: Timestamp,
     delivery: i64,
+    /// Of the whole delivery, as stored.
+    disposition: Disposition,
+    reason: Option<String>,
     conversation: Option<ConversationHash>,
 }
 
@@ -57,8 +60,8 @@ impl Ledger {
     ) -> Result<Received, LedgerError> {
         let mut w = self.pools().write("taking in a proposal", Durable::Full).await?;
         let plans = repeats::plan(w.conn(), p, s).await?;
-        let delivery = put_delivery(&mut w, p, s, &plans, now).await?;
-        let mut intake = Intake { p, s, secret, owner, now, delivery, conversation: None };
+        let (delivery, disposition, reason) = put_delivery(&mut w, p, s, &plans, now).await?;
+        let mut intake = Intake { p, s, secret, owner, now, delivery, disposition, reason, conversation: None };
         let taken = !plans.actions.iter().any(|a| {
             matches!(a.disposition(), Disposition::Conflict | Disposition::NotPermitted | Disposition::NotTaken)
         });
@@ -78,7 +81,7 @@ async fn put_delivery(
     s: &SourceRecord,
     plans: &Plans,
     now: Timestamp,
-) -> Result<i64, LedgerError> {
+) -> Result<(i64, Disposition, Option<String>), LedgerError> {
     let whole = WEIGHT
         .into_iter()
         .find(|d| plans.actions.iter().any(|a| a.disposition() == *d))
@@ -96,7 +99,7 @@ async fn put_delivery(
         .bind(p.content_hash.clone())
         .bind(now.millis())
         .bind(whole.name())
-        .bind(reason)
+        .bind(reason.clone())
         .bind(plans.first)
         .bind(p.draft.run_id.clone())
         .bind(p.draft.model.clone())
@@ -104,7 +107,7 @@ async fn put_delivery(
         .fetch_one(w.conn())
         .await
         .map_err(|e| failed("recording a delivery", e))?;
-    row.int("n")
+    Ok((row.int("n")?, whole, reason))
 }
 
 impl Intake<'_> {
@@ -324,7 +327,8 @@ impl Intake<'_> {
                 .map_err(|e| failed("recording a delivery's actions", e))?;
         }
         let event = self.p.event_id.as_deref().filter(|t| !t.is_empty());
-        if let (Some(event), None, true) = (event, plans.first, taken) {
+        let takes_event = event.is_some() && plans.first.is_none() && taken;
+        if let (Some(event), true) = (event, takes_event) {
             sqlx::query(PUT_EVENT)
                 .bind(self.s.name.clone())
                 .bind(event.to_owned())
@@ -340,9 +344,35 @@ impl Intake<'_> {
             .collect();
         let fact = json!({ "fact": "delivered", "details": {
             "delivery": self.delivery, "source": self.s.name, "content_hash": self.p.content_hash,
-            "first": plans.first, "actions": list,
+            "first": plans.first, "actions": list, "takes_event": takes_event,
+            "digest": self.digest(plans, actions),
         }});
         journal::append(w, self.now, None, fact, &self.by()).await?;
         Ok(())
+    }
+
+    /// What the journal commits to: every column of the delivery's row and of the rows beside it.
+    fn digest(&self, plans: &Plans, actions: &[ReceivedAction]) -> String {
+        let (p, some) = (self.p, |t: &Option<String>| t.clone().filter(|t| !t.is_empty()));
+        let row = json!([
+            self.delivery,
+            self.s.name,
+            self.s.environment,
+            some(&p.event_id),
+            some(&p.request_id),
+            p.source_version.map(|v| v as i64),
+            p.content_hash,
+            self.now.millis(),
+            self.disposition.name(),
+            self.reason,
+            plans.first,
+            p.draft.run_id,
+            p.draft.model,
+            p.draft.reason,
+        ]);
+        let one = |(position, a): (usize, &ReceivedAction)| {
+            json!([position, a.step, a.action.map(|id| id.0), a.disposition.name(), a.reason, a.payload_version])
+        };
+        whole::delivery_digest(&row, actions.iter().enumerate().map(one).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! Phase: turn doubt into knowledge. Every look is kept; only proof, a conclusive absence or a person's signed word moves
 //! an unknown action.
 
-use crate::proof::evidence_digest;
+use crate::proof::{evidence_digest, look_digest};
 use crate::rows::{Action, Get, action_columns, skip_damaged, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::UnknownItem;
@@ -200,5 +200,5 @@ async fn put_sighting(
         .fetch_one(w.conn())
         .await
         .map_err(|e| failed("keeping what a look showed", e))?;
-    Ok((row.int("n")?, json!(evidence_digest(&text))))
+    Ok((row.int("n")?, json!(look_digest(now.millis(), &text, conclusive))))
 }

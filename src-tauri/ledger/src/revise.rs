@@ -107,6 +107,7 @@ async fn complete(
     if let Some(other) = by_key(w.conn(), &key).await? {
         return Err(Conflict::KeyExists { action: other.id() }.into());
     }
+    let mut takes_event = false;
     if current.event_id.is_none()
         && let Some(event) = &next.event_id
     {
@@ -121,6 +122,7 @@ async fn complete(
             Some(delivery) if delivery == current.delivery => {}
             Some(_) => return Err(Conflict::EventExists.into()),
             None => {
+                takes_event = true;
                 sqlx::query(TAKE_EVENT)
                     .bind(current.delivery)
                     .bind(event.clone())
@@ -139,7 +141,7 @@ async fn complete(
     let new = NewPayload { action: current.n, version, payload: &payload, hash: Some(hash), by: &by.0 };
     content::put_payload(w, new, now).await?;
     let details = json!({
-        "request_id": next.request_id, "event_id": next.event_id,
+        "request_id": next.request_id, "event_id": next.event_id, "takes_event": takes_event,
         "payload": { "version": version, "hash": hash, "content": content_hash(&payload) },
     });
     let change = |a: &mut Action| {

@@ -332,8 +332,8 @@ impl Action {
             .ok_or(LedgerError::Conflict(crate::Conflict::StillMissing { field: "request_id or event_id" }))
     }
 
-    /// Digest of every column that decides anything, put into each journal row that changes the action. What only helps
-    /// to recognise it in a list is left out, since a purge takes it away.
+    /// Digest of every column, put into each journal row that changes the action. A purge, which takes what only helps to
+    /// recognise it in a list, is such a row.
     pub(crate) fn digest(&self) -> String {
         let millis = |t: Option<Timestamp>| t.map(Timestamp::millis);
         let identity = json!([
@@ -378,8 +378,10 @@ impl Action {
             millis(self.first_crossed),
             millis(self.last_crossed),
         ]);
+        let face = json!([self.who, self.email, self.subject, self.thread, self.run_id, self.model, self.draft_reason]);
         let row = json!([self.created_at.millis(), self.changed_at.millis(), self.row_version]);
-        hex(&tagged_hash("countersign/action-row/v1", &json!([identity, self.standing, claim, content, outcome, row])))
+        let all = json!([identity, self.standing, claim, content, outcome, face, row]);
+        hex(&tagged_hash("countersign/action-row/v1", &all))
     }
 
     pub(crate) fn record(self) -> ActionRecord {

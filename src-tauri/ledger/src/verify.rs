@@ -1,26 +1,21 @@
 //! Proof of the whole ledger (R30): the chain row by row, then every action by itself. Memory stays small however long the
 //! journal is.
 
+use crate::configured::Configured;
 use crate::journal::{self, Stored};
 use crate::proof::{self, broken_part, is_open};
-use crate::rows::{Action, Get, action_columns, hex, to_json};
+use crate::rows::{Action, Get, action_columns, hex};
 use crate::tx::{Conn, failed, statements};
 use crate::types::Broken;
-use crate::{Conflict, Ledger, LedgerError, backup, content, directory};
+use crate::{Conflict, Ledger, LedgerError, backup, beside, content, whole};
 use countersign_domain::canonical::sha256;
 use countersign_domain::chain::GENESIS;
-use countersign_domain::{ActionId, DeliveryId, LedgerSecret, Roster};
-use serde_json::Value;
+use countersign_domain::{ActionId, LedgerSecret, Roster};
 use std::collections::BTreeMap;
 
 statements! {
     ACTIONS_AFTER = concat!("SELECT ", action_columns!(), " FROM actions WHERE n > $1 ORDER BY n LIMIT 200");
-    WIRES_OF = "SELECT hash, bytes FROM wires WHERE action = $1 ORDER BY hash";
-    COUNT_ACTIONS = "SELECT COUNT(*) AS many FROM actions";
-    COUNT_DELIVERIES = "SELECT COUNT(*) AS many FROM deliveries";
-    SETTING_KEYS = "SELECT key FROM settings ORDER BY key";
-    DELIVERY = "SELECT source, content_hash, first FROM deliveries WHERE n = $1";
-    ACTIONS_OF_DELIVERY = "SELECT step, action, disposition FROM delivery_actions WHERE delivery = $1 ORDER BY position";
+    WIRES_OF = "SELECT hash, bytes, at FROM wires WHERE action = $1 ORDER BY hash";
 }
 
 impl Ledger {
@@ -36,11 +31,13 @@ impl Ledger {
         let mut broken = Vec::new();
         backup::check_file(&mut tx, self.pools().engine, &mut broken).await?;
         let head = journal::head(&mut tx).await?;
-        let actions = count(&mut tx, COUNT_ACTIONS).await?;
+        let actions = whole::count(&mut tx, whole::COUNT_ACTIONS).await?;
         let of = head.seq + actions;
         let mut told = Told::default();
         chain(&mut tx, &mut told, &mut broken, &mut |done| progress(done, of)).await?;
-        told.compare(&mut tx, &mut broken).await?;
+        told.counted.compare(&mut tx, &mut broken).await?;
+        told.configured.compare(&mut tx, &mut broken).await?;
+        whole::hashed(&mut tx, &mut broken).await?;
         let mut last = 0;
         let mut done = 0;
         loop {
@@ -62,10 +59,6 @@ impl Ledger {
         }
         Ok(broken)
     }
-}
-
-async fn count(conn: &mut Conn, statement: &'static str) -> Result<i64, LedgerError> {
-    sqlx::query(statement).fetch_one(conn).await.map_err(|e| failed("verifying the ledger", e))?.int("many")
 }
 
 fn keep(broken: &mut Vec<Broken>, action: ActionId, result: Result<(), LedgerError>) -> Result<(), LedgerError> {
@@ -104,24 +97,40 @@ async fn one(
                 false => Ok(()),
             };
             keep(broken, id, sealed)?;
-            keep(broken, id, wires(conn, action).await)?;
+            keep(broken, id, wires(conn, action, None).await)?;
             return keep(broken, id, content::conversation(conn, action).await.map(|_| ()));
         }
     };
     let open = is_open(action.standing.state);
-    keep(broken, id, proof::payloads_of(conn, action, &told, open).await.map(|_| ()))?;
+    let payloads = match proof::payloads_of(conn, action, &told, open).await {
+        Ok(payloads) => Some(payloads),
+        Err(error) => {
+            keep(broken, id, Err(error))?;
+            None
+        }
+    };
     if action.key.is_some() && open {
         keep(broken, id, content::sealed(conn, action).await.map(|_| ()))?;
     }
-    keep(broken, id, wires(conn, action).await)?;
+    keep(broken, id, wires(conn, action, Some(&told)).await)?;
     keep(broken, id, content::conversation(conn, action).await.map(|_| ()))?;
+    for error in beside::holds(conn, action, &told, payloads.as_deref()).await? {
+        keep(broken, id, Err(error))?;
+    }
     keep(broken, id, proof::approvals_of(conn, action, &told, roster).await.map(|_| ()))?;
     keep(broken, id, proof::attempts_of(conn, action, &told).await)?;
     keep(broken, id, proof::words_of(conn, action, &told, roster).await)
 }
 
-/// Every stored wire against its hash, and the current one against what the action names.
-async fn wires(conn: &mut Conn, action: &Action) -> Result<(), LedgerError> {
+/// Every stored wire against its hash and the approval that first brought it, and the current one against what the action
+/// names.
+async fn wires(conn: &mut Conn, action: &Action, told: Option<&proof::Told>) -> Result<(), LedgerError> {
+    let mut written = BTreeMap::new();
+    for (stored, details) in told.iter().flat_map(|t| t.details()).filter(|(s, _)| s.row.kind == "approved") {
+        if let Some(hash) = details["wire_hash"].as_str() {
+            written.entry(hash.to_owned()).or_insert(stored.row.entry.at);
+        }
+    }
     let rows =
         sqlx::query(WIRES_OF).bind(action.n).fetch_all(&mut *conn).await.map_err(|e| failed("verifying a wire", e))?;
     for row in &rows {
@@ -130,6 +139,12 @@ async fn wires(conn: &mut Conn, action: &Action) -> Result<(), LedgerError> {
         {
             return Err(LedgerError::corrupt("wire", action.id(), "its bytes have another hash"));
         }
+        if told.is_some() && written.remove(&row.text("hash")?) != Some(row.int("at")?) {
+            return Err(LedgerError::corrupt("wire", action.id(), "it is not the one in the journal"));
+        }
+    }
+    if !written.is_empty() {
+        return Err(LedgerError::corrupt("wire", action.id(), "its row is missing"));
     }
     match action.wire_hash {
         Some(hash) => match content::wire(conn, action.id(), hash).await {
@@ -143,12 +158,8 @@ async fn wires(conn: &mut Conn, action: &Action) -> Result<(), LedgerError> {
 /// What the journal tells of things that are not actions.
 #[derive(Default)]
 struct Told {
-    proposed: i64,
-    deliveries: i64,
-    settings: BTreeMap<String, String>,
-    destinations: BTreeMap<String, Value>,
-    removed: Vec<String>,
-    sources: BTreeMap<String, Value>,
+    counted: whole::Counted,
+    configured: Configured,
 }
 
 /// The chain from its first row to the head.
@@ -206,104 +217,13 @@ async fn chain(
 
 impl Told {
     async fn hear(&mut self, conn: &mut Conn, stored: &Stored, broken: &mut Vec<Broken>) -> Result<(), LedgerError> {
-        let details = &stored.row.entry.fact["details"];
-        let text = |key: &str| details[key].as_str().unwrap_or("").to_owned();
-        match stored.row.kind.as_str() {
-            "proposed" => self.proposed += 1,
-            "delivered" => {
-                self.deliveries += 1;
-                let n = details["delivery"].as_i64().unwrap_or(0);
-                if !delivery_holds(conn, n, details).await? {
-                    let why = "it is not the one in the journal".to_owned();
-                    broken.push(Broken { what: "delivery".to_owned(), id: DeliveryId(n).to_string(), why });
-                }
-            }
-            "setting_changed" => {
-                self.settings.insert(text("key"), text("value"));
-            }
-            "destination_added" | "destination_changed" => {
-                self.destinations.insert(text("name"), details.clone());
-            }
-            "destination_removed" => self.removed.push(text("name")),
-            "source_added" => {
-                self.sources.insert(text("name"), details.clone());
-            }
-            _ => {}
+        self.counted.hear(stored);
+        if let Err(LedgerError::Corrupt { what, id, why }) = self.configured.hear(stored) {
+            broken.push(Broken { what: what.to_owned(), id, why });
+        }
+        if stored.row.kind == "delivered" {
+            whole::delivery(conn, &stored.row.entry.fact["details"], broken).await?;
         }
         Ok(())
     }
-
-    /// The tables as they stand against what the journal told last.
-    async fn compare(&self, conn: &mut Conn, broken: &mut Vec<Broken>) -> Result<(), LedgerError> {
-        let mut say = |what: &str, id: &str, why: &str| {
-            broken.push(Broken { what: what.to_owned(), id: id.to_owned(), why: why.to_owned() });
-        };
-        if count(conn, COUNT_ACTIONS).await? != self.proposed {
-            say("action", "all", "the journal tells of another number of actions");
-        }
-        if count(conn, COUNT_DELIVERIES).await? != self.deliveries {
-            say("delivery", "all", "the journal tells of another number of deliveries");
-        }
-        for (key, value) in &self.settings {
-            if directory::setting(conn, key).await?.as_ref() != Some(value) {
-                say("setting", key, "its value is not the one in the journal");
-            }
-        }
-        // The mark of a backup is the one setting that is written beside the journal: the copy's head is the original's.
-        for key in setting_keys(conn).await?.iter().filter(|k| *k != backup::BACKUP && !self.settings.contains_key(*k))
-        {
-            say("setting", key, "no journal row tells of it");
-        }
-        for (name, told) in &self.destinations {
-            let Some(d) = directory::destination(conn, name).await? else {
-                say("destination", name, "its row is missing");
-                continue;
-            };
-            let config = hex(&sha256(to_json(&d.config).as_bytes()));
-            if told["account"].as_str() != Some(d.account.to_string().as_str())
-                || told["environment"].as_str() != Some(d.environment.as_str())
-                || told["config"].as_str() != Some(config.as_str())
-                || d.removed_at.is_some() != self.removed.contains(name)
-            {
-                say("destination", name, "it is not the one in the journal");
-            }
-        }
-        for (name, told) in &self.sources {
-            let row = directory::source(conn, name).await?;
-            let holds = row.is_some_and(|s| {
-                told["environment"] == s.environment
-                    && told["effects"] == serde_json::json!(s.effects)
-                    && told["destinations"] == serde_json::json!(s.destinations)
-            });
-            if !holds {
-                say("source", name, "its permissions are not those in the journal");
-            }
-        }
-        Ok(())
-    }
-}
-
-async fn setting_keys(conn: &mut Conn) -> Result<Vec<String>, LedgerError> {
-    let rows = sqlx::query(SETTING_KEYS).fetch_all(conn).await.map_err(|e| failed("verifying the settings", e))?;
-    rows.iter().map(|row| row.text("key")).collect()
-}
-
-async fn delivery_holds(conn: &mut Conn, n: i64, told: &Value) -> Result<bool, LedgerError> {
-    let doing = "verifying a delivery";
-    let Some(row) = sqlx::query(DELIVERY).bind(n).fetch_optional(&mut *conn).await.map_err(|e| failed(doing, e))?
-    else {
-        return Ok(false);
-    };
-    let rows = sqlx::query(ACTIONS_OF_DELIVERY).bind(n).fetch_all(conn).await.map_err(|e| failed(doing, e))?;
-    let mut actions = Vec::new();
-    for a in &rows {
-        let action = a.int_or_null("action")?.map(ActionId);
-        actions.push(serde_json::json!({
-            "step": a.text("step")?, "action": action, "disposition": a.text("disposition")?,
-        }));
-    }
-    Ok(told["source"].as_str() == Some(row.text("source")?.as_str())
-        && told["content_hash"].as_str() == Some(row.text("content_hash")?.as_str())
-        && told["first"].as_i64() == row.int_or_null("first")?
-        && told["actions"] == Value::Array(actions))
 }

@@ -314,7 +314,7 @@ impl Ledger {
         for approval in &proven.approvals {
             configured.device_counts(approval)?;
         }
-        let settings = beside(conn, &current, &proven).await?;
+        let settings = rests_on(conn, &current, &proven).await?;
         configured.settings_hold(&current.environment, &settings)?;
         let stored = directory::destination(conn, &current.destination)
             .await?
@@ -338,7 +338,7 @@ impl Ledger {
 }
 
 /// The settings that could hold the action back, once its checked findings are those the journal tells of.
-async fn beside(
+async fn rests_on(
     conn: &mut Conn,
     action: &Action,
     proven: &Proven,

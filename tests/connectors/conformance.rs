@@ -51,9 +51,9 @@ fn mail_trials() -> Vec<Trial> {
     vec![
         Trial { name: "accepts", trouble: Trouble::Nothing, want: Want::Accepted, effects: 1, limit: PATIENT },
         Trial { name: "cannot be reached", trouble: Trouble::Down, want: Paused, effects: 0, limit: PATIENT },
-        trial("resets before a word", Fault::smtp_down(), NotSent, 0),
-        trial("greets with no service", Fault::greets_with(554), NotSent, 0),
-        trial("greets with too busy", Fault::greets_with(421), NotSent, 0),
+        trial("resets before a word", Fault::smtp_down(), Paused, 0),
+        trial("greets with no service", Fault::greets_with(554), Paused, 0),
+        trial("greets with too busy", Fault::greets_with(421), Paused, 0),
         trial("refuses the login", Fault::smtp_login_refused(535), Paused, 0),
         trial("cannot check the login now", Fault::smtp_login_refused(454), Paused, 0),
         trial("cuts before MAIL", Fault::cut_before_mail(), NotSent, 0),

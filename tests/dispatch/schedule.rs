@@ -130,6 +130,33 @@ async fn an_unreachable_destination_is_tried_again_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r21_whatever_comes_instead_of_a_greeting_rests_the_destination_and_counts_nothing() {
+    for trouble in [Fault::smtp_down(), Fault::greets_with(421), Fault::greets_with(554)] {
+        let office = Office::new().await;
+        office.sandbox.set_fault(trouble.clone(), Times::Always);
+        let id = office.approved("r1").await;
+        let dispatcher = office.dispatcher().await;
+        // More often than the cap allows attempts.
+        for n in 1..=5 {
+            dispatcher.tick().await;
+            let record = office.core.ledger.action(id).await.expect("readable").expect("there");
+            assert_eq!((record.state(), record.standing().attempts), (State::Approved, 0), "{trouble:?}");
+            assert_eq!(office.sandbox.connections(Protocol::Smtp), n, "{trouble:?}");
+            let paused =
+                office.core.ledger.destination(crate::office::MAILBOX).await.expect("readable").expect("there").paused;
+            assert!(paused.is_some(), "{trouble:?}: it rests");
+            office.later(2 * MINUTE);
+        }
+        office.sandbox.clear_faults();
+        dispatcher.tick().await;
+        assert_eq!(office.state(id).await, State::Accepted, "{trouble:?}");
+        assert_eq!(office.effects(id).await, 1);
+        let record = office.core.ledger.action(id).await.expect("readable").expect("there");
+        assert_eq!(record.standing().attempts, 1, "{trouble:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn f40_a_clock_set_back_brings_nothing_to_life_and_sends_nothing_twice() {
     let office = Office::new().await;
     let id = office.approved("r1").await;

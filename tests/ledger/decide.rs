@@ -3,7 +3,7 @@
 use crate::stage::*;
 use countersign_domain::state::Why;
 use countersign_domain::{ActionId, Fact, Payload, State, Timestamp, WireHash};
-use countersign_ledger::{Conflict, Waits};
+use countersign_ledger::{Claimed, Conflict, RefusedClaim, Waits};
 
 fn payload(text: &str) -> Payload {
     Payload::parse("email.reply", email("robin@customer.example", text), &[]).expect("a payload")
@@ -267,3 +267,61 @@ async fn f45_a_decision_that_cannot_be_saved_says_so_and_is_saved_later() {
     s.ledger.approve(id, &approval, &wire, 1, s.now(), true, s.now()).await.expect("saved");
     assert_eq!(s.state(id).await, State::Approved);
 }
+
+on_both!(r15_where_two_are_needed_from_now_on_what_one_approved_is_taken_back_and_says_so, async |s: Stage| {
+    let (waits, sent_before) = (s.approved("req-1").await, s.unknown("req-2").await);
+    s.verdict(sent_before, countersign_domain::Verdict::DidNotHappen).await.expect("said");
+    assert_eq!(s.state(sent_before).await, State::Approved);
+    let back = s.ledger.set_approvers_needed("live", 2, &noor(), s.now()).await.expect("set");
+    assert_eq!(back, [waits, sent_before]);
+    // After a crossing there is one wire only, and a person looks at it again.
+    assert_eq!((s.state(waits).await, s.state(sent_before).await), (State::Prepared, State::NeedsReview));
+    for id in back {
+        let reason = s.ledger.action(id).await.expect("readable").expect("there").row.reason;
+        assert!(reason.is_some_and(|r| r.contains("another approver")), "it says why");
+    }
+    assert!(s.nothing_to_claim().await);
+    // Two approve: now it goes.
+    for (person, complete) in [(noor(), false), (sam(), true)] {
+        let (approval, wire) = s.sign(waits, &person, &device_of(&person)).await;
+        let standing = s.ledger.approve(waits, &approval, &wire, 2, s.now(), true, s.now()).await.expect("stored");
+        assert_eq!(standing.state == State::Approved, complete);
+    }
+    let sent = s.ledger.set_approvers_needed("live", 2, &noor(), s.now()).await.expect("set again");
+    assert_eq!(sent, [], "what two approved stays");
+    assert_eq!(s.attempt(waits, &accepted()).await.state, State::Accepted);
+    s.holds().await;
+});
+
+on_both!(r15_where_one_is_enough_again_nothing_is_approved_by_itself, async |s: Stage| {
+    s.ledger.set_approvers_needed("live", 2, &noor(), s.now()).await.expect("set");
+    let id = s.prepared("req-1").await;
+    let (approval, wire) = s.sign(id, &noor(), &device_of(&noor())).await;
+    s.ledger.approve(id, &approval, &wire, 2, s.now(), true, s.now()).await.expect("the first of two");
+    assert_eq!(s.ledger.set_approvers_needed("live", 1, &noor(), s.now()).await.expect("set"), []);
+    assert_eq!(s.state(id).await, State::Prepared);
+    assert!(s.nothing_to_claim().await);
+    // Whoever gave the first of two may give the one that is needed.
+    let (approval, wire) = s.sign(id, &noor(), &device_of(&noor())).await;
+    let standing = s.ledger.approve(id, &approval, &wire, 1, s.now(), true, s.now()).await.expect("approved");
+    assert_eq!(standing.state, State::Approved);
+    assert_eq!(s.attempt(id, &accepted()).await.state, State::Accepted);
+    s.holds().await;
+});
+
+on_both!(r15_an_attempt_under_way_while_the_number_was_raised_does_not_wait_for_ever, async |s: Stage| {
+    let id = s.approved("req-1").await;
+    let claim = s.claim(id).await;
+    assert_eq!(s.ledger.set_approvers_needed("live", 2, &noor(), s.now()).await.expect("set"), []);
+    assert_eq!(s.close(&claim, &not_sent(true)).await.state, State::Approved);
+    match s.claim_as("w1", Some(id)).await {
+        Ok(Claimed::Refused { why: RefusedClaim::NotCountersigned(why), .. }) => {
+            assert_eq!(why, countersign_domain::NotCountersigned::NeedsAnother);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(s.state(id).await, State::Prepared);
+    let reason = s.ledger.action(id).await.expect("readable").expect("there").row.reason;
+    assert!(reason.is_some_and(|r| r.contains("another approver")), "it says why");
+    s.holds().await;
+});

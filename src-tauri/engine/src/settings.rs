@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::keychain::{Presence, SANDBOX};
-use countersign_domain::{PersonId, Timestamp};
+use countersign_domain::{ActionId, PersonId, Timestamp};
 use countersign_ledger::Ledger;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -111,15 +111,20 @@ impl Settings {
         Ok(if self.number(&approvers_key(environment), 1).await? >= 2 { 2 } else { 1 })
     }
 
+    /// What waits approved by fewer is taken back and says why; it is returned.
     pub async fn set_approvers_needed(
         &self,
         environment: &str,
         n: u32,
         by: &PersonId,
-        p: &Presence,
+        _presence: &Presence,
         now: Timestamp,
-    ) -> Result<(), Failure> {
-        self.set_number(&approvers_key(environment), n, 1..=2, by, p, now).await
+    ) -> Result<Vec<ActionId>, Failure> {
+        let needed = u8::try_from(n)
+            .ok()
+            .filter(|n| (1..=2).contains(n))
+            .ok_or_else(|| Failure::bad_input(&approvers_key(environment), "must be from 1 to 2"))?;
+        Ok(self.ledger.set_approvers_needed(environment, needed, by, now).await?)
     }
 
     /// All environments that need another number than 1.

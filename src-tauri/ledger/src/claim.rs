@@ -5,7 +5,7 @@ use crate::proof::{self, Proven, broken_part};
 use crate::rows::{Action, Get, read_json, skip_damaged, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Claim, ClaimRequest, Claimed, OpenAttempt, RefusedClaim};
-use crate::{Conflict, Ledger, LedgerError, apply, close, content, directory};
+use crate::{Conflict, Ledger, LedgerError, apply, approvers, close, content, directory};
 use countersign_domain::countersigned::Candidate;
 use countersign_domain::{
     ActionId, AttemptId, Countersigned, Fact, LedgerSecret, NotCountersigned, Receipt, Roster, Standing, State,
@@ -97,7 +97,15 @@ impl Ledger {
         let checked = self.check(&mut w, n, &fact, request).await;
         let (current, order) = match checked {
             Ok(Ok(good)) => good,
-            Ok(Err(why)) => return Ok(Claimed::Refused { action: n, why: why.into() }),
+            Ok(Err(why)) => {
+                // The number was raised while it was under way: left approved, it would wait for ever.
+                if why == NotCountersigned::NeedsAnother && fact == Fact::Claimed {
+                    let current = Action::take(&mut w, n).await?;
+                    approvers::take_back(&mut w, &current, "countersign", request.now).await?;
+                    w.commit("taking an approval back").await?;
+                }
+                return Ok(Claimed::Refused { action: n, why: why.into() });
+            }
             Err(error) => {
                 let (what, id, why) = broken_part(error, n)?;
                 return Ok(Claimed::Refused { action: n, why: RefusedClaim::Integrity { what, id, why } });

@@ -116,8 +116,9 @@ impl Ledger {
         let mut earlier = signers(w.conn(), &current).await?;
         let first_of_two_counts = current.standing.signed > 0 && current.expires_at.is_none_or(|at| at > now);
         let mut ended = current.ended_sequence;
-        if !first_of_two_counts {
-            // An approval of an earlier round, or one that grew too old, does not add up with this one.
+        if !first_of_two_counts || approvers_needed <= 1 {
+            // An approval of an earlier round, or one that grew too old, does not add up with this one; and where one is
+            // enough again, whoever gave the first of two may give it.
             earlier.clear();
             ended = current.newest_sequence;
         }
@@ -132,7 +133,7 @@ impl Ledger {
             "payload_version": approval.payload_version, "payload_hash": approval.payload_hash,
             "wire_hash": approval.wire_hash,
         });
-        let before = current.expires_at.filter(|_| first_of_two_counts);
+        let before = current.expires_at.filter(|_| !earlier.is_empty());
         let change = |a: &mut Action| {
             a.newest_sequence = approval.sequence;
             a.ended_sequence = ended;

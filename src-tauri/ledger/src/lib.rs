@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `open`, `place`, `tx` | making and opening, where it may lie, connections and transactions |
 //! | `apply`, `journal`, `rows` | the one write path for state, the chain, rows to values and back |
-//! | `receive`, `decide`, `revise` | what sources hand in; what people decide |
+//! | `receive`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
 //! | `read`, `page`, `search` | one action with its history; lists; full text |
 //! | `directory` | people, devices, sources, destinations, settings |
@@ -15,6 +15,7 @@
 //! | `purge`, `backup` | retention; copies |
 
 mod apply;
+mod approvers;
 mod backup;
 mod beside;
 mod claim;
@@ -93,6 +94,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         list.iter().map(move |(name, text)| (file, *name, *text))
     };
     of("apply", apply::STATEMENTS)
+        .chain(of("approvers", approvers::STATEMENTS))
         .chain(of("beside", beside::STATEMENTS))
         .chain(of("configured", configured::STATEMENTS))
         .chain(of("whole", whole::STATEMENTS))

@@ -103,9 +103,12 @@ pub async fn log_in(
     progress("smtp_connect");
     let stream = server.connect().await.map_err(|e| unreached(&e))?;
     let mut talk = Talk::new(stream, patience);
-    let greeting = talk.reply(Step::Greeting, patience).await.map_err(lost)?;
-    if greeting.code != 220 {
-        return Err(refused(&greeting));
+    // We say nothing before the greeting, so whatever comes instead of it is the server's state and not this message's.
+    let unspoken = |how: &str, words: String| answer(format!("smtp:{}:{how}", Step::Greeting.name()), words);
+    match talk.reply(Step::Greeting, patience).await {
+        Ok(reply) if reply.code == 220 => {}
+        Ok(reply) => return Err(unspoken(&reply.code.to_string(), reply.words())),
+        Err(no) => return Err(unspoken(no.name(), no.words().to_owned())),
     }
     let mut offers = ehlo(&mut talk).await?;
     if server.endpoint.security == Security::StartTls {

@@ -57,7 +57,7 @@ impl<'a> Steps<'a> {
         let code = answer.codes.first().map(|c| c.0.as_str()).unwrap_or_default();
         let meaning = match code {
             "net:before_body" => SetupCode::Unreachable,
-            "smtp:before_final_dot:timeout" => SetupCode::Timeout,
+            "smtp:before_final_dot:timeout" | "smtp:connect:timeout" => SetupCode::Timeout,
             c if c.starts_with("smtp:tls:") => SetupCode::Tls,
             c if c.starts_with("smtp:auth:") => SetupCode::Login,
             _ => SetupCode::Protocol,

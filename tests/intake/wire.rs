@@ -48,12 +48,21 @@ impl Reply {
 impl Door {
     /// A home with the sandbox environment, the source `bot`, and `serve` on a port of its own.
     pub fn open() -> Door {
+        Door::serving(&[])
+    }
+
+    /// The same, with a watched folder.
+    pub fn watching(dir: &str) -> Door {
+        Door::serving(&["--watch", dir])
+    }
+
+    fn serving(more: &[&str]) -> Door {
         let scratch = Scratch::new("");
         let secrets = format!("file:{}", scratch.join("secrets").display());
         let cli = Cli::new(scratch.join("home")).with_args(&["--secrets", &secrets]).with_passphrase("correct horse");
         cli.ok(&["init", "--owner", "Noor", "--sandbox"]);
         let token = add_source(&cli, "bot", &[])["token"].as_str().expect("a token").to_owned();
-        let mut serving = cli.spawn(&["serve"]);
+        let mut serving = cli.spawn(&[&["serve"], more].concat());
         let port = serving.listening();
         Door { cli, port, token, _serving: serving, _scratch: scratch }
     }

@@ -352,6 +352,10 @@ pub struct Serve {
     /// Loopback address and port; port 0 lets the system choose
     #[arg(long, value_name = "127.0.0.1:PORT", default_value = "127.0.0.1:0")]
     pub listen: String,
+    /// Folder whose sub-folders, each named like a source, are watched for proposals: a file moves to accepted/ or refused/
+    /// there, with the answer or the reason beside it
+    #[arg(long, value_name = "DIR")]
+    pub watch: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -3,6 +3,7 @@
 //! Every door (loopback HTTP, command line, later MCP and folders) ends here, so one proposal makes one action whichever way
 //! it came.
 
+pub mod folder;
 pub mod http;
 
 use crate::clock::Clock;

@@ -4,6 +4,7 @@ use crate::args::{Dispatch, Reconcile, Serve};
 use crate::output::Ended;
 use crate::session::{Needs, Session};
 use countersign_domain::{ActionId, State};
+use countersign_engine::intake::folder::Folder;
 use countersign_engine::intake::http;
 use countersign_engine::sandbox_home::Embedded;
 use countersign_engine::{Code, Core, Desk, Dispatcher, Failure, Handled, Intake};
@@ -163,13 +164,20 @@ pub async fn serve(s: &Session, a: Serve) -> Ended {
     let listener = http::bind(&a.listen).await?;
     let dispatcher = Dispatcher::start(core.clone()).await?;
     let embedded = Embedded::start(&core).await?;
-    let intake = Arc::new(Intake::open(&core).await?);
+    let intake = Intake::open(&core).await?;
+    let folder = a.watch.as_deref().map(|dir| Folder::open(dir, intake.clone())).transpose()?;
+    let intake = Arc::new(intake);
     let address = listener.local_addr().map_err(|e| Failure::internal(e.to_string()))?;
     let stop = until_signal()?;
     // A document of its own with and without --json: whoever starts it reads the port from the first line.
     s.out.first(&json!({ "listening": address.to_string() }))?;
     let door = http::serve(listener, intake, stop.clone().cancelled_owned());
-    let (served, ()) = tokio::join!(door, dispatcher.run(stop));
+    let watch = async {
+        if let Some(folder) = folder {
+            folder.watch(stop.clone()).await;
+        }
+    };
+    let (served, (), ()) = tokio::join!(door, dispatcher.run(stop.clone()), watch);
     leave(embedded).await;
     served.map_err(|e| Failure::internal(format!("the door broke: {}", e.kind())))?;
     Ok(0)

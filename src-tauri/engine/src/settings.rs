@@ -123,7 +123,7 @@ impl Settings {
         let needed = u8::try_from(n)
             .ok()
             .filter(|n| (1..=2).contains(n))
-            .ok_or_else(|| Failure::bad_input(&approvers_key(environment), "must be from 1 to 2"))?;
+            .ok_or_else(|| Failure::bad_input(approvers_key(environment), "must be from 1 to 2"))?;
         Ok(self.ledger.set_approvers_needed(environment, needed, by, now).await?)
     }
 

@@ -5,6 +5,7 @@
 
 mod app;
 mod bench;
+mod deny;
 mod keeper;
 mod node;
 mod packages;

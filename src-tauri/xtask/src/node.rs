@@ -1,7 +1,7 @@
 //! Node for the page: the system's when it is new enough, else the one that PyPI carries.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::sh::{self, TARGET};
@@ -51,21 +51,8 @@ pub fn find() -> Result<Node, String> {
     let dirs = ours.iter().cloned().chain(std::env::split_paths(&outer));
     let node = Node { path: std::env::join_paths(dirs).map_err(|e| format!("PATH: {e}"))? };
     if node.version().is_none_or(|v| v < OLDEST) {
-        let mut pip = Command::new(python()?);
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--root-user-action=ignore",
-            "--upgrade",
-            "--target",
-        ]);
-        sh::run(
-            "Node is missing or older than 20.19, so it comes from PyPI into the target folder",
-            pip.arg(&folder).arg(FETCHED),
-        )?;
+        let mut pip = pip(&folder)?;
+        sh::run("Node is missing or older than 20.19, so it comes from PyPI into the target folder", pip.arg(FETCHED))?;
     }
     // A wheel holds no symbolic links, so its `npm` looks for its own files in the wrong place.
     for program in ["npm", "npx"] {
@@ -82,6 +69,23 @@ pub fn find() -> Result<Node, String> {
         Some(v) if v >= OLDEST => Ok(node),
         found => Err(format!("node in {} is {found:?}, and {OLDEST:?} is needed", bin.display())),
     }
+}
+
+/// A pip that installs into a folder of its own; what, is the last argument.
+pub fn pip(folder: &Path) -> Result<Command, String> {
+    let mut pip = Command::new(python()?);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--root-user-action=ignore",
+        "--upgrade",
+        "--target",
+    ]);
+    pip.arg(folder);
+    Ok(pip)
 }
 
 fn python() -> Result<PathBuf, String> {

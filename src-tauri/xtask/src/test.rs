@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::postgres::Postgres;
 use crate::sh::{self, cargo};
-use crate::{packages, page, setup};
+use crate::{deny, packages, page, setup};
 
 pub fn run() -> Result<(), String> {
     let start = Instant::now();
@@ -15,6 +15,7 @@ pub fn run() -> Result<(), String> {
         sh::say("The tests start Postfix, which runs as several users: sudo is used for that as well as for packages.");
     }
     let node = setup(packages::Needs::Test)?;
+    deny::check()?;
     page::build(&node)?;
     page::test(&node)?;
     // One selection of packages for everything, or Cargo unifies features anew and builds Tauri again.

@@ -5,7 +5,7 @@ use std::path::Path;
 use countersign_connectors::{Connector, Learned, Login, connect, parse};
 use countersign_domain::Conversation;
 use countersign_sandbox::api::{Api, App};
-use countersign_sandbox::apps::{receiver::Receiver, resend::Resend};
+use countersign_sandbox::apps::{hubspot::HubSpot, receiver::Receiver, resend::Resend};
 use serde_json::{Value, json};
 
 use crate::rig::{NOW, PARENT, ROBIN, SUPPORT, conversation};
@@ -75,6 +75,22 @@ fn receiver(variant: &'static str, table: &'static str, make: fn() -> Box<dyn Ap
     }
 }
 
+/// What HubSpot takes without the record being looked up first: numbers, and a contact that is made.
+fn crm(effect: &str, text: &str) -> Value {
+    let robin = json!({ "type": "contact", "match": { "id": "101" } });
+    match effect {
+        "crm.contact.upsert" => {
+            json!({ "match": { "email": "sam@other.example" }, "fields": { "city": text }, "mode": "create_only" })
+        }
+        "crm.deal.update" => {
+            json!({ "record": { "type": "deal", "match": { "id": 7 } }, "fields": { "dealstage": text } })
+        }
+        "crm.task" => json!({ "record": robin, "title": "Call", "text": text }),
+        "crm.email.log" => json!({ "record": robin, "subject": "Re: Grüße", "text": text }),
+        _ => json!({ "record": robin, "text": text }),
+    }
+}
+
 /// All of them. The suite fails for a kind that has none.
 pub fn all() -> Vec<Double> {
     vec![
@@ -91,6 +107,24 @@ pub fn all() -> Vec<Double> {
             refuses_with: 422,
             revoke: |double| app::<Resend>(double).revoke(),
             refuse_one: Some(|double| app::<Resend>(double).refuses.push("gone@customer.example".into())),
+        },
+        Double {
+            kind: "hubspot",
+            variant: "",
+            table: "portal = 4815162\n",
+            path: "",
+            secret: "pat-na1-good",
+            app: || {
+                let robin = [("email", ROBIN), ("firstname", "Robin")];
+                let app = HubSpot::new("pat-na1-good").prepared().with("contacts", "101", &robin);
+                Box::new(app.with("deals", "7", &[("dealstage", "offer")]))
+            },
+            payload: |effect| crm(effect, "Grüße, 例子 <b> 🙂\nTuesday"),
+            other_content: |effect| crm(effect, "Wednesday"),
+            names_its_receipt: true,
+            refuses_with: 400,
+            revoke: |double| app::<HubSpot>(double).revoke(),
+            refuse_one: None,
         },
         receiver("promises nothing", "", || Box::new(Receiver::new(WHSEC))),
         receiver("keeps the id", "contract = \"keeps_id\"\n", || {

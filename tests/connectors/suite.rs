@@ -93,7 +93,7 @@ impl Run {
     }
 
     fn contract(&self) -> &Contract {
-        self.stand.connector.contract(&self.order.key().effect).expect("a contract")
+        self.stand.connector.contract_of(&self.order).expect("a contract")
     }
     async fn attempt(&self, limit: Duration) -> Attempt {
         attempt_on(&*self.stand.connector, &self.stand.login, &self.order, limit).await

@@ -166,6 +166,8 @@ pub enum Destination {
     List,
     /// Connect and log in; sends nothing unless told to
     Test(DestinationTest),
+    /// Set up what it needs beforehand, once (at HubSpot the unique property)
+    Prepare(Name),
     /// What it promises, in plain words
     Contract(Name),
     /// Remove one; its name is never used again

@@ -36,6 +36,7 @@ pub mod preview;
 pub mod providers;
 pub mod registry;
 pub mod site;
+pub mod survey;
 pub mod transport;
 
 pub use boot::BootTime;
@@ -44,6 +45,7 @@ pub use error::{Halted, SetupCode, SetupError, Unrenderable};
 pub use login::Login;
 pub use preview::{Preview, PreviewAttachment};
 pub use registry::{DestinationConfig, FormField, Kind, Learned, Provider, Settings, connect, kinds, parse};
+pub use survey::{Record, Survey};
 pub use transport::{Crossed, HttpReply, LateReader, Poised, Reply, Step};
 
 use async_trait::async_trait;
@@ -65,6 +67,10 @@ pub trait Connector: Send + Sync {
     fn account_text(&self) -> String;
     /// What this destination, as it is configured, promises for `effect`. None: it cannot do that.
     fn contract(&self, effect: &str) -> Option<&Contract>;
+    /// The same for one order, where it depends on more than the effect (a contact that is made, or one that is changed).
+    fn contract_of(&self, order: &Countersigned) -> Option<&Contract> {
+        self.contract(&order.key().effect)
+    }
     /// How long the answer is waited for once the last thing has been said.
     fn answer_timeout(&self) -> Duration;
 
@@ -76,6 +82,18 @@ pub trait Connector: Send + Sync {
         conversation: Option<&Conversation>,
         at: Timestamp,
     ) -> Result<Wire, Unrenderable>;
+    /// The same, with what the destination showed of the record that is touched. Unless a destination has records, it makes
+    /// no difference.
+    fn render_on(
+        &self,
+        sealed: &Sealed,
+        key: &IdempotencyKey,
+        conversation: Option<&Conversation>,
+        at: Timestamp,
+        _survey: &Survey,
+    ) -> Result<Wire, Unrenderable> {
+        self.render(sealed, key, conversation, at)
+    }
     /// What a person is shown of the bytes, parsed back from them. Unless it is more to people, an HTTP request: its lines
     /// and its body.
     fn preview(&self, wire: &Wire) -> Preview {
@@ -97,6 +115,22 @@ pub trait Connector: Send + Sync {
         progress: &(dyn Fn(Probe) + Send + Sync),
     ) -> Result<TestSend, SetupError>;
 
+    /// Sets up what the destination needs beforehand, once (a unique property). Safe to do again.
+    async fn prepare(
+        &self,
+        _login: &Login,
+        _at: Timestamp,
+        _progress: &(dyn Fn(Probe) + Send + Sync),
+    ) -> Result<(), SetupError> {
+        let text = "this kind of destination needs nothing beforehand".to_owned();
+        Err(SetupError { code: SetupCode::NotPossible, step: "prepare", text })
+    }
+
+    /// The record that a payload touches, as it is now: for the person who reads it, and for [`Connector::render_on`].
+    /// Read-only.
+    async fn survey(&self, _sealed: &Sealed, _login: &Login) -> Survey {
+        Survey::NothingToAsk
+    }
     /// Whether the conversation moved on. `ours`: Message-IDs (with brackets) of our own actions of the same request,
     /// which do not count.
     async fn situation(&self, _order: &Countersigned, _login: &Login, _ours: &[String]) -> Situation {

@@ -1,6 +1,6 @@
 //! The action key: built from facts only (R02), and what is derived from it (R05).
 
-use crate::canonical::canonical;
+use crate::canonical::{canonical, sha256};
 use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -82,6 +82,16 @@ impl IdempotencyKey {
     /// `<key@sender's domain>`, with the angle brackets.
     pub fn message_id(&self, sender_domain: &str) -> String {
         format!("<{}@{}>", self.0, sender_domain)
+    }
+    /// The short form for a text or a search field: `cs-` and 24 characters of `a-z2-7` (base32 of SHA-256, 120 bits).
+    pub fn tag(&self) -> String {
+        const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+        let digest = sha256(self.0.as_bytes());
+        let letters = digest.chunks(5).take(3).flat_map(|five| {
+            let bits = five.iter().fold(0u64, |bits, byte| (bits << 8) | u64::from(*byte));
+            (0..8).rev().map(move |n| char::from(ALPHABET[(bits >> (5 * n)) as usize & 31]))
+        });
+        format!("cs-{}", letters.collect::<String>())
     }
 }
 

@@ -114,3 +114,10 @@ fn rfc_8785_order_of_section_3_2_3() {
     let places: Vec<usize> = order.iter().map(|value| canonical.find(value).unwrap()).collect();
     assert!(places.is_sorted(), "{canonical}");
 }
+
+/// Computed with Python: base64.b32encode(hashlib.sha256(key).digest())[:24], in lower case.
+#[test]
+fn r05_the_short_tag_agrees_with_another_program() {
+    let key: countersign_domain::IdempotencyKey = "0b1d2c3e-4f50-4617-8899-aabbccddeeff".parse().unwrap();
+    assert_eq!(key.tag(), "cs-zfm4nfrt6am7harj7nfem3cx");
+}

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `document`, `words` | one action as the document of interfaces.md; offers, what comes next, contracts in words |
 //! | `lists`, `export` | pages, search, counts, the overview; the record as a file |
-//! | `risks`, `follows` | findings, and what was cleared |
+//! | `risks`, `follows`, `records` | findings, and what was cleared; the record at a CRM |
 //! | `decide` | edit, approve and the other decisions |
 //! | `set_up` | mailboxes and other destinations, sources, sending |
 
@@ -13,6 +13,7 @@ mod document;
 mod export;
 mod follows;
 mod lists;
+mod records;
 mod risks;
 mod set_up;
 mod words;

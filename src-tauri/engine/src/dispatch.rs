@@ -63,7 +63,7 @@ impl Worker {
                 return Err(failure.on(claim.action));
             }
         };
-        let Some(contract) = reached.connector.contract(&key.effect) else {
+        let Some(contract) = reached.connector.contract_of(&claim.order) else {
             return self.not_sent(&claim, refusing("contract:none", "the destination has no contract for this")).await;
         };
         match self.prepare(&claim, &reached, contract).await {

@@ -72,10 +72,12 @@ impl Worker {
                 return Err(Failure::new(code, refused.to_string()).on(item.action));
             }
         };
-        let sighting = match self.core.destinations.reach(&item.destination).await? {
-            Some(reached) => reached.connector.look(&order, &reached.login, &item.noted).await,
-            None => Sighting::cannot_tell("this device holds no login for the destination"),
+        let Some(reached) = self.core.destinations.reach(&item.destination).await? else {
+            let nobody = Sighting::cannot_tell("this device holds no login for the destination");
+            return self.record(item, nobody, Some(contract)).await;
         };
+        let sighting = reached.connector.look(&order, &reached.login, &item.noted).await;
+        let contract = reached.connector.contract_of(&order).unwrap_or(contract);
         self.record(item, sighting, Some(contract)).await
     }
 

@@ -1,4 +1,4 @@
-//! `destination add|list|test|contract|remove`.
+//! `destination add|list|test|prepare|contract|remove`.
 
 use crate::args::{Destination, DestinationAdd, DestinationTest};
 use crate::output::{Ended, document, first_line, prompt};
@@ -19,6 +19,13 @@ pub async fn run(s: &Session, command: Destination) -> Ended {
             s.out.answer(&json!({ "destinations": desk.destinations(None).await? }))
         }
         Destination::Test(a) => test(s, a).await,
+        Destination::Prepare(a) => {
+            let desk = s.desk(Needs::Secrets).await?;
+            let environment = environment(&desk, &a.name).await?;
+            s.unlock(&desk, &environment).await?;
+            let steps = desk.prepare_destination(&a.name, &|_| {}).await?;
+            s.out.answer(&json!({ "name": a.name, "steps": steps }))
+        }
         Destination::Contract(a) => {
             let desk = s.desk(Needs::Nothing).await?;
             s.out.answer(&json!({ "destination": a.name, "contracts": desk.contract(&a.name).await? }))

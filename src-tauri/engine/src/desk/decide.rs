@@ -3,6 +3,7 @@
 use super::Desk;
 use crate::failure::Failure;
 use crate::view::{ActionDoc, ApproveOne, ApprovedOne, FindingDoc};
+use countersign_connectors::Survey;
 use countersign_domain::approval::SignedVerdict;
 use countersign_domain::{
     ActionId, Approval, Conversation, Fact, Payload, PayloadHash, Signable, State, Verdict, Wire, advance,
@@ -82,13 +83,17 @@ impl Desk {
             .map_err(|e| Failure::from(e).on(id))?;
         // Somebody is there, before anything is written in their name.
         let signer = self.signer(&row.environment).await.map_err(|e| e.on(id))?;
-        self.check_parent_in_time(id).await?;
+        self.check_parent_in_time(&detail).await?;
+        let survey = match &signing.stored_wire {
+            Some(_) => Survey::NothingToAsk,
+            None => self.survey_again(id, &signing.sealed).await?,
+        };
         let looked_at = self.held_back(&detail, &signing, looked).await?;
 
         let now = self.now();
         let wire = match &signing.stored_wire {
             Some(wire) => wire.clone(),
-            None => render(connector.as_ref(), &signing, now).map_err(|e| e.on(id))?,
+            None => render(connector.as_ref(), &signing, now, &survey).map_err(|e| e.on(id))?,
         };
         let approval = Approval::sign(
             &Signable {
@@ -306,9 +311,10 @@ fn render(
     connector: &dyn countersign_connectors::Connector,
     signing: &Signing,
     now: countersign_domain::Timestamp,
+    survey: &Survey,
 ) -> Result<Wire, Failure> {
     connector
-        .render(&signing.sealed, &signing.idempotency_key, signing.conversation.as_ref(), now)
+        .render_on(&signing.sealed, &signing.idempotency_key, signing.conversation.as_ref(), now, survey)
         .map_err(|e| Failure::bad_input(e.field, e.reason))
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// How long an approval waits for the mailbox to show the customer's message. One that takes longer is one that cannot be
 /// asked: the message stays the source's word, and is shown as such.
-const PARENT_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const PARENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// After so long another accepted message to the same person, in another thread, is no repeat any more.
 const REPEAT_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -209,6 +209,10 @@ impl Desk {
         let row = &detail.record.row;
         let mut all = if may_be_approved(&row.standing) { self.followed(detail).await? } else { Vec::new() };
         let Some(email) = payload.email() else {
+            if may_be_approved(&row.standing) {
+                all.extend(self.record_findings(detail.record.id(), payload).await?);
+                all.sort_by_key(|f| std::cmp::Reverse(f.weight));
+            }
             return Ok(all.into_iter().map(|f| doc(f, version, &detail.cleared)).collect());
         };
         let known = self.known(detail).await?;
@@ -272,17 +276,26 @@ impl Desk {
         Ok(checked.filter(|c| c.conversation == told.hash().to_string()))
     }
 
-    /// Fetches the customer's message from the destination's mailbox, until it was found as told, and keeps what the
-    /// mailbox showed. Says whether the findings may have changed.
+    /// For whoever opens an action: asks its destination for the customer's message or for the record it touches, and
+    /// keeps what it showed. Says whether the findings may have changed.
     ///
     /// # Errors
-    /// The ledger's only: a mailbox that cannot be asked leaves the message unchecked.
+    /// The ledger's only: what cannot be asked stays unchecked.
     pub async fn check_parent(&self, id: ActionId) -> Result<bool, Failure> {
         let detail = self.ledger().detail(id).await?;
+        match may_be_approved(&detail.record.row.standing) && self.survey(&detail).await? {
+            true => Ok(true),
+            false => self.check_message(&detail).await,
+        }
+    }
+
+    /// Fetches the customer's message from the destination's mailbox, until it was found as told.
+    async fn check_message(&self, detail: &Detail) -> Result<bool, Failure> {
+        let id = detail.record.id();
         let open = may_be_approved(&detail.record.row.standing);
         let told = detail.conversation.as_ref().filter(|c| open && c.message_id.is_some());
         let Some(conversation) = told else { return Ok(false) };
-        let before = self.checked(&detail).await?;
+        let before = self.checked(detail).await?;
         if before.as_ref().is_some_and(|c| c.result == "matches") {
             return Ok(false);
         }
@@ -297,8 +310,8 @@ impl Desk {
     }
 
     /// The same before an approval, wherever it is given: a window that was opened has mostly asked already.
-    pub(super) async fn check_parent_in_time(&self, id: ActionId) -> Result<(), Failure> {
-        match tokio::time::timeout(PARENT_WITHIN, self.check_parent(id)).await {
+    pub(super) async fn check_parent_in_time(&self, detail: &Detail) -> Result<(), Failure> {
+        match tokio::time::timeout(PARENT_WITHIN, self.check_message(detail)).await {
             Ok(asked) => asked.map(drop),
             Err(_) => Ok(()),
         }

@@ -233,6 +233,20 @@ impl Desk {
         Ok(test)
     }
 
+    /// Sets up what a destination needs beforehand, once: at HubSpot the unique property.
+    pub async fn prepare_destination(
+        &self,
+        name: &str,
+        tell: &(dyn Fn(&ProbeStep) + Send + Sync),
+    ) -> Result<Vec<ProbeStep>, Failure> {
+        let (record, _) = self.existing(name).await?;
+        self.present(&record.environment, "preparing a destination").await?;
+        let (connector, login) = self.reach(name).await?;
+        let steps = Steps::new(tell);
+        connector.prepare(&login, self.now(), &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
+        Ok(steps.finish())
+    }
+
     /// Tries a mailbox as typed. Stores and sends nothing.
     pub async fn probe_mailbox(
         &self,

@@ -1,4 +1,5 @@
 //! Doubles of HTTP providers, one file each, written from the contract files and from nothing of the connectors.
 
+pub mod hubspot;
 pub mod receiver;
 pub mod resend;

@@ -27,7 +27,7 @@ impl Crm {
         let mut app = HubSpot::new(TOKEN);
         app.put("contacts", "101", &[("email", ROBIN), ("firstname", "Robin"), ("lastname", "Vale")]);
         app.put("deals", "7", &[("dealname", "Chairs"), ("dealstage", "offer")]);
-        let api = Api::start(app, start_of_day().millis() / 1000).await.expect("the CRM starts");
+        let api = Api::start(Box::new(app), start_of_day().millis() / 1000).await.expect("the CRM starts");
         let file = format!(
             "name = \"crm\"\nkind = \"hubspot\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = 0\n[hubspot]\n\
              portal = 4815162\nbase_url = \"{}\"\nanswer_timeout_seconds = 1\n",
@@ -105,7 +105,7 @@ impl Crm {
     }
 
     fn with<T>(&self, of: impl FnOnce(&mut HubSpot) -> T) -> T {
-        self.api.with_app(|app: &mut HubSpot, _| of(app)).expect("it is HubSpot")
+        self.api.with_app(|app| of(app.as_any().downcast_mut().expect("it is HubSpot")))
     }
 }
 

@@ -45,12 +45,7 @@ pub struct HubSpot {
 
 impl HubSpot {
     pub fn new(token: &str) -> HubSpot {
-        HubSpot {
-            token: token.to_owned(),
-            records: Vec::new(),
-            custom: BTreeMap::new(),
-            owners: Vec::new(),
-        }
+        HubSpot { token: token.to_owned(), records: Vec::new(), custom: BTreeMap::new(), owners: Vec::new() }
     }
 
     /// With the unique property that makes a contact's key one.
@@ -295,8 +290,11 @@ impl HubSpot {
     fn hanging(&self, [object, id, to]: [&str; 3], request: &ApiRequest, world: &ApiWorld) -> Result<Value, ApiAnswer> {
         let at = self.find(object, id).ok_or_else(|| not_found(object))?;
         let parent = (object.to_owned(), self.records[at].id.clone());
-        let all: Vec<&Record> =
-            self.records.iter().filter(|r| r.object == to && !(r.hidden && world.hides()) && r.hangs_on.contains(&parent)).collect();
+        let all: Vec<&Record> = self
+            .records
+            .iter()
+            .filter(|r| r.object == to && !(r.hidden && world.hides()) && r.hangs_on.contains(&parent))
+            .collect();
         let number = |name: &str| request.query(name).and_then(|n| n.parse::<usize>().ok());
         let (after, limit) = (number("after").unwrap_or(0), number("limit").unwrap_or(500).min(500));
         let page: Vec<Value> = all

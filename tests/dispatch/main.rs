@@ -5,6 +5,7 @@ mod doubt;
 mod endings;
 mod field;
 mod frozen;
+mod http;
 mod kills;
 mod moved_on;
 mod office;

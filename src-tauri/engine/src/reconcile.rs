@@ -36,7 +36,7 @@ impl Worker {
         let by_itself = self.core.settings.repeats_by_itself(&item.destination).await?;
         let may_repeat = item.attempts_left && !item.revised && item.state == State::Unknown;
         match policy::plan(contract, item.first_crossed, item.since, item.looks, may_repeat, by_itself, now) {
-            Plan::Repeat if repeated_lately(item, now) => Ok(Reconciled::Nothing),
+            Plan::Repeat if now < item.not_before || repeated_lately(item, now) => Ok(Reconciled::Nothing),
             Plan::Repeat => Ok(Reconciled::Repeat),
             // The schedule says when, and it is due.
             Plan::Look { .. } | Plan::AskPerson if contract.can_look() => {

@@ -57,6 +57,10 @@ impl Ledger {
                 Outcome::NotSent(no) => a.reason = Some(reason(&no.code, &no.words)),
                 Outcome::Unclear(doubt) => a.reason = Some(reason(&doubt.code, &doubt.words)),
             }
+            // A repeat in doubt that was turned away (429) waits as long as any other attempt would.
+            if a.standing.state == State::Unknown {
+                a.not_before = not_before;
+            }
             if a.standing.state == State::Approved {
                 a.not_before = not_before;
                 a.waits = if not_before > now { Waits::Backoff } else { Waits::Nothing };

@@ -178,6 +178,7 @@ async fn item(conn: &mut Conn, action: Action) -> Result<UnknownItem, LedgerErro
         attempts_left: action.standing.attempts < action.standing.allowed,
         revised: action.standing.revised,
         last_closed: row.time_or_null("at")?,
+        not_before: action.not_before,
         environment: action.environment,
         destination: action.destination,
         effect: action.effect,

@@ -210,6 +210,8 @@ pub struct UnknownItem {
     pub revised: bool,
     /// When the last attempt was closed.
     pub last_closed: Option<Timestamp>,
+    /// Before that it is not repeated: a repeat was turned away, and the destination or the backoff says until when.
+    pub not_before: Timestamp,
 }
 
 /// A line of a list.

@@ -1,0 +1,347 @@
+//! Destinations with an HTTP API, through the whole of dispatch and reconcile.
+
+use crate::office::{Office, ROBIN, SUPPORT};
+use countersign_domain::{ActionId, State, Verdict};
+use countersign_engine::{Code, Dispatcher, LoginSecret, SANDBOX};
+use countersign_sandbox::Times;
+use countersign_sandbox::api::{Api, ApiFault, ApiRequest, App};
+use countersign_sandbox::apps::{receiver::Receiver, resend::Resend};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// An office with one more destination, behind a double.
+struct Branch {
+    office: Office,
+    api: Api,
+    dispatcher: Dispatcher,
+    effect: &'static str,
+}
+
+impl Branch {
+    async fn of(kind: &'static str, table: &str, secret: &str, app: Box<dyn App>) -> Branch {
+        let office = Office::new().await;
+        let now = office.clock.now().millis().div_euclid(1000);
+        let api = Api::start(app, now).await.expect("the double starts");
+        let path = if kind == "webhook" { "/in" } else { "" };
+        let file = format!(
+            "name = \"place\"\nkind = \"{kind}\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = 0\n[{kind}]\n\
+             base_url = \"{}{path}\"\nanswer_timeout_seconds = 1\n{table}",
+            api.base_url()
+        );
+        let added = office.desk.add_destination(&file, office.dir.path(), &LoginSecret::new(secret)).await;
+        added.unwrap_or_else(|e| panic!("not added: {e}"));
+        let effect = if kind == "webhook" { "webhook.post" } else { "email.reply" };
+        let (effects, places) = ([effect.to_owned()], ["place".to_owned()]);
+        office.desk.add_source("agent", SANDBOX, &effects, &places, false).await.expect("the source is added");
+        let dispatcher = office.dispatcher().await;
+        Branch { office, api, dispatcher, effect }
+    }
+
+    async fn resend() -> Branch {
+        let senders = "from = [\"Shop Support <support@shop.example>\"]\n";
+        Branch::of("resend", senders, "re_good_key", Box::new(Resend::new("re_good_key"))).await
+    }
+
+    async fn webhook(contract: &str, make: impl FnOnce(&mut Receiver)) -> Branch {
+        let mut receiver = Receiver::new(WHSEC);
+        make(&mut receiver);
+        Branch::of("webhook", &format!("contract = \"{contract}\"\n"), WHSEC, Box::new(receiver)).await
+    }
+
+    async fn approved(&self, request: &str) -> ActionId {
+        let payload = match self.effect {
+            "webhook.post" => json!({ "body": { "slot": "Tuesday", "note": "Grüße" } }),
+            _ => json!({
+                "from": { "name": "Shop Support", "email": SUPPORT }, "to": [{ "name": "Vale, Robin", "email": ROBIN }],
+                "subject": "Re: Grüße", "text": "Of course: Tuesday.\nGrüße, 例子\n", "html": null,
+                "in_reply_to": format!("<{request}@customer.example>"),
+            }),
+        };
+        let document = json!({
+            "event_id": format!("evt-{request}"), "request_id": request,
+            "conversation": {
+                "from": { "name": "Robin Vale", "email": ROBIN }, "subject": "Grüße",
+                "message_id": format!("<{request}@customer.example>"), "references": [], "text": "May I?", "html": null
+            },
+            "actions": [{ "step": "first", "effect": self.effect, "destination": "place", "payload": payload }],
+            "draft": { "run_id": "run-1", "model": "any", "reason": "as asked" }
+        });
+        let source = self.office.intake.by_name("agent").await.expect("it is known");
+        let answer = self.office.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
+        let answer = serde_json::to_value(&answer).expect("plain data");
+        let id = answer["actions"][0]["id"].as_str().unwrap_or_else(|| panic!("no action: {answer}"));
+        let id = id.parse().expect("an id");
+        self.office.approve(id).await;
+        id
+    }
+
+    async fn tick(&self) {
+        let report = self.dispatcher.tick().await;
+        assert!(report.failures.is_empty(), "{report:?}");
+    }
+
+    /// Both clocks go on.
+    fn later(&self, by: Duration) {
+        self.office.later(by);
+        self.api.advance(by);
+    }
+
+    async fn state(&self, id: ActionId) -> State {
+        self.office.state(id).await
+    }
+
+    fn effects(&self) -> usize {
+        self.api.effects().len()
+    }
+
+    /// What is stored of a request, apart from what proves who we are and when.
+    fn bytes(request: &ApiRequest) -> (String, String, Vec<(String, String)>, Vec<u8>) {
+        let stored = ["content-type", "idempotency-key", "webhook-id"];
+        let headers = request.headers.iter().filter(|(n, _)| stored.contains(&n.as_str())).cloned().collect();
+        (request.method.clone(), request.target.clone(), headers, request.body.clone())
+    }
+
+    fn all_attempts_sent_identical_bytes(&self) {
+        let writes: Vec<_> = self.api.writes().iter().map(Branch::bytes).collect();
+        assert!(writes.windows(2).all(|w| w[0] == w[1]), "identical bytes in all {} attempts", writes.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r21_a_lost_answer_of_a_native_key_is_repeated_by_itself_with_identical_bytes() {
+    for keeps in ["resend", "webhook"] {
+        let b = if keeps == "resend" {
+            Branch::resend().await
+        } else {
+            Branch::webhook("keeps_id", |r| r.keeps_id = true).await
+        };
+        b.api.fault_once(ApiFault::resets_after_acting());
+        let id = b.approved("r1").await;
+        for _ in 0..3 {
+            b.tick().await;
+        }
+        assert_eq!(b.state(id).await, State::Accepted, "{keeps}: no person was asked");
+        assert_eq!((b.effects(), b.api.writes().len()), (1, 2), "{keeps}");
+        b.all_attempts_sent_identical_bytes();
+        let doc = b.office.doc(id).await;
+        assert_eq!(doc.attempts.len(), 2, "{keeps}");
+        assert!(doc.attempts[1].in_doubt, "{keeps}");
+        assert_eq!(doc.receipt.expect("a receipt").kind, "answer");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r21_past_half_of_the_window_nothing_is_repeated_by_itself() {
+    let b = Branch::resend().await;
+    b.office
+        .core
+        .settings
+        .set_repeats_by_itself("place", false, &b.office.core.owner, b.office.clock.now())
+        .await
+        .unwrap();
+    b.api.fault_once(ApiFault::resets_after_acting());
+    let id = b.approved("r1").await;
+    b.tick().await;
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 1), "switched off for this destination");
+    b.later(12 * HOUR);
+    b.office
+        .core
+        .settings
+        .set_repeats_by_itself("place", true, &b.office.core.owner, b.office.clock.now())
+        .await
+        .unwrap();
+    for _ in 0..3 {
+        b.later(7 * HOUR);
+        b.tick().await;
+    }
+    assert_eq!((b.state(id).await, b.api.writes().len(), b.effects()), (State::Unknown, 1, 1));
+    let lookups = b.office.doc(id).await.lookups;
+    assert!(!lookups.is_empty(), "it was looked for instead");
+    let refused = b.dispatcher.finish(id).await.expect_err("after 24 hours the key is a new one");
+    assert_eq!(refused.code, Code::Conflict);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r21_between_half_and_the_whole_window_a_person_may_finish_it() {
+    let b = Branch::resend().await;
+    b.api.set_fault(ApiFault::hangs_after_acting(), Times::Once);
+    let id = b.approved("r1").await;
+    b.office
+        .core
+        .settings
+        .set_repeats_by_itself("place", false, &b.office.core.owner, b.office.clock.now())
+        .await
+        .unwrap();
+    b.tick().await;
+    assert_eq!(b.state(id).await, State::Unknown);
+    b.later(20 * HOUR);
+    b.dispatcher.finish(id).await.expect("the key still holds");
+    assert_eq!((b.state(id).await, b.effects(), b.api.writes().len()), (State::Accepted, 1, 2));
+    b.all_attempts_sent_identical_bytes();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_after_an_unclear_attempt_a_429_a_401_or_a_409_is_never_not_sent() {
+    for status in [429, 401, 409] {
+        for resend in [true, false] {
+            let b =
+                if resend { Branch::resend().await } else { Branch::webhook("keeps_id", |r| r.keeps_id = true).await };
+            b.api.fault_once(ApiFault::resets_after_acting());
+            b.api.set_fault(ApiFault::refuses(status), Times::Once);
+            let id = b.approved("r1").await;
+            b.tick().await;
+            while b.api.writes().len() < 2 {
+                b.later(Duration::from_secs(1));
+                b.tick().await;
+            }
+            assert_eq!(b.state(id).await, State::Unknown, "{status}, resend: {resend}");
+            assert_eq!((b.effects(), b.api.faults()), (1, 0), "{status}: it was repeated, and refused");
+            if status == 401 {
+                let row = b.office.core.ledger.destination("place").await.unwrap().expect("it is there");
+                assert!(row.paused.is_some_and(|p| p.until.is_none()), "it waits for a person to sign in");
+                b.office.core.ledger.resume_destination("place", b.office.clock.now()).await.unwrap();
+            }
+            b.later(11 * MINUTE);
+            b.tick().await;
+            assert_eq!((b.state(id).await, b.effects()), (State::Accepted, 1), "{status}, resend: {resend}");
+            b.all_attempts_sent_identical_bytes();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r21_a_repeat_in_doubt_waits_as_long_as_the_destination_asks() {
+    let b = Branch::resend().await;
+    b.api.fault_once(ApiFault::resets_after_acting());
+    b.api.fault_once(ApiFault::too_many("1800"));
+    let id = b.approved("r1").await;
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 2));
+    b.later(29 * MINUTE);
+    b.tick().await;
+    assert_eq!(b.api.writes().len(), 2, "not before its time");
+    b.later(2 * MINUTE);
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.api.writes().len(), b.effects()), (State::Accepted, 3, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_what_promises_nothing_is_asked_about_at_a_person_and_never_repeated() {
+    let b = Branch::webhook("none", |_| {}).await;
+    b.api.fault_once(ApiFault::gateway_after_acting(504));
+    let id = b.approved("r1").await;
+    for _ in 0..5 {
+        b.tick().await;
+        b.later(HOUR);
+    }
+    assert_eq!((b.state(id).await, b.effects(), b.api.requests().len()), (State::Unknown, 1, 1));
+    b.office.desk.resolve(id, Verdict::Happened, "it is in their system").await.expect("a person settles it");
+    assert_eq!(b.state(id).await, State::Accepted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r24_a_receiver_that_can_be_asked_settles_it_without_a_person() {
+    for happened in [true, false] {
+        let b = Branch::webhook("look_up", |r| r.can_be_asked = true).await;
+        let fault = if happened { ApiFault::resets_after_acting() } else { ApiFault::resets_before_acting() };
+        b.api.fault_once(fault);
+        let id = b.approved("r1").await;
+        b.tick().await;
+        if !happened {
+            assert_eq!(b.state(id).await, State::Unknown, "not seen at once is no proof");
+        }
+        for _ in 0..4 {
+            b.later(MINUTE);
+            b.tick().await;
+        }
+        assert_eq!((b.state(id).await, b.effects()), (State::Accepted, 1), "happened: {happened}");
+        assert_eq!(b.api.writes().len(), if happened { 1 } else { 2 });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f53_a_late_answer_settles_what_the_time_out_left_open() {
+    let b = Branch::webhook("none", |_| {}).await;
+    b.api.fault_once(ApiFault::answers_late());
+    let id = b.approved("r1").await;
+    b.tick().await;
+    assert_eq!(b.state(id).await, State::Unknown);
+    b.api.release();
+    b.dispatcher.late_answers().await;
+    assert_eq!(b.state(id).await, State::Accepted);
+    assert_eq!(b.office.doc(id).await.receipt.expect("a receipt").kind, "late_answer");
+    assert_eq!((b.effects(), b.api.connections()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_is_not_sent_and_pauses_until_somebody_signs_in() {
+    let b = Branch::resend().await;
+    b.api.with_app(|app| app.as_any().downcast_mut::<Resend>().expect("it is Resend").revoke());
+    let id = b.approved("r1").await;
+    for _ in 0..3 {
+        b.tick().await;
+        b.later(HOUR);
+    }
+    assert_eq!(
+        (b.state(id).await, b.effects(), b.api.writes().len()),
+        (State::Approved, 0, 1),
+        "asked once, then it waits"
+    );
+    let doc = b.office.doc(id).await;
+    assert_eq!(doc.attempts[0].outcome, "not_sent");
+    let evidence = serde_json::to_string(&doc).expect("plain data");
+    assert!(!evidence.contains("re_good_key"), "F44: no key in what is kept");
+    let paused = b.office.core.ledger.destination("place").await.unwrap().unwrap().paused.expect("it is paused");
+    assert!(paused.until.is_none() && paused.why.contains("API key"), "{paused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f40_a_clock_an_hour_off_sends_nothing_and_says_why() {
+    let b = Branch::webhook("keeps_id", |r| r.keeps_id = true).await;
+    b.api.advance(HOUR);
+    let id = b.approved("r1").await;
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.effects()), (State::Approved, 0));
+    let paused = b.office.core.ledger.destination("place").await.unwrap().unwrap().paused.expect("it is paused");
+    assert!(paused.why.contains("clocks") || paused.why.contains("60 minutes apart"), "{paused:?}");
+    // Somebody sets the clock right and signs in again.
+    b.office.later(HOUR);
+    b.office.core.ledger.resume_destination("place", b.office.clock.now()).await.unwrap();
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.effects()), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_captive_portal_is_no_success_and_no_refusal() {
+    for status in [200, 302, 401, 403, 511] {
+        let b = Branch::webhook("none", |_| {}).await;
+        b.api.fault_once(ApiFault::portal(status));
+        let id = b.approved("r1").await;
+        b.tick().await;
+        assert_eq!((b.state(id).await, b.effects()), (State::Unknown, 0), "{status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r31_what_is_kept_of_an_answer_holds_no_address_and_no_token() {
+    let b = Branch::resend().await;
+    b.api.fault_once(ApiFault::says_ok_but(
+        countersign_sandbox::api::Acts::No,
+        r#"{"name":"validation_error","message":"robin@customer.example with re_good_key"}"#,
+    ));
+    let id = b.approved("r1").await;
+    b.office
+        .core
+        .settings
+        .set_repeats_by_itself("place", false, &b.office.core.owner, b.office.clock.now())
+        .await
+        .unwrap();
+    b.tick().await;
+    let attempts: Value = serde_json::to_value(&b.office.doc(id).await.attempts).expect("plain data");
+    assert!(!attempts.to_string().contains("robin@customer.example"), "{attempts}");
+}

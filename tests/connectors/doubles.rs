@@ -1,10 +1,12 @@
-//! Each kind with an HTTP API, connected to its double. A new provider adds one entry here; the suite does the rest.
+//! Each kind with an HTTP API, connected to its double. A provider with rules of its own has an entry here; of any other
+//! its folder tells what it does (`double.json`). The suite does the rest.
 
 use std::path::Path;
 
-use countersign_connectors::{Connector, Learned, Login, connect, parse};
+use countersign_connectors::{Connector, Kind, Learned, Login, connect, kinds, parse};
 use countersign_domain::Conversation;
 use countersign_sandbox::api::{Api, App};
+use countersign_sandbox::apps::described::{Described, Description};
 use countersign_sandbox::apps::{hubspot::HubSpot, receiver::Receiver, resend::Resend};
 use serde_json::{Value, json};
 
@@ -16,11 +18,11 @@ pub struct Double {
     /// Tells two files of one kind apart.
     pub variant: &'static str,
     /// What the file says below `base_url`.
-    pub table: &'static str,
+    pub table: String,
     /// Behind the address of the double.
     pub path: &'static str,
-    pub secret: &'static str,
-    pub app: fn() -> Box<dyn App>,
+    pub secret: String,
+    pub app: Box<dyn Fn() -> Box<dyn App>>,
     /// A good payload for an effect.
     pub payload: fn(&str) -> Value,
     /// The same effect with other content.
@@ -58,14 +60,14 @@ fn app<A: App>(app: &mut dyn App) -> &mut A {
 const SENDERS: &str = "from = [\"Shop Support <support@shop.example>\"]\n";
 const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-fn receiver(variant: &'static str, table: &'static str, make: fn() -> Box<dyn App>) -> Double {
+fn receiver(variant: &'static str, table: &str, make: fn() -> Box<dyn App>) -> Double {
     Double {
         kind: "webhook",
         variant,
-        table,
+        table: table.into(),
         path: "/in",
-        secret: WHSEC,
-        app: make,
+        secret: WHSEC.into(),
+        app: Box::new(make),
         payload: |_| json!({ "body": { "event": "slot.moved", "to": "Tuesday", "note": "Grüße, 例子" } }),
         other_content: |_| json!({ "body": { "event": "slot.moved", "to": "Wednesday" } }),
         names_its_receipt: false,
@@ -93,14 +95,48 @@ fn crm(effect: &str, text: &str) -> Value {
 
 /// All of them. The suite fails for a kind that has none.
 pub fn all() -> Vec<Double> {
+    let mut all = own();
+    for kind in kinds() {
+        if !all.iter().any(|d| d.kind == kind.name) {
+            all.extend(described(&kind));
+        }
+    }
+    all
+}
+
+/// The double that a provider's folder describes.
+fn described(kind: &Kind) -> Option<Double> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it has one");
+    let path = here.join(format!("src-tauri/connectors/src/providers/{}/double.json", kind.name));
+    let text = std::fs::read_to_string(path).ok()?;
+    let is: Description = serde_json::from_str(&text).unwrap_or_else(|e| panic!("double.json of {}: {e}", kind.name));
+    assert!(is.source.starts_with("https://"), "{}: where these facts are written", kind.name);
+    Some(Double {
+        kind: kind.name,
+        variant: "",
+        table: is.table.clone(),
+        path: "",
+        secret: is.secret.clone(),
+        refuses_with: is.refuses_with,
+        app: Box::new(move || Box::new(Described::new(is.clone()))),
+        payload: mail,
+        other_content: other_mail,
+        names_its_receipt: true,
+        revoke: |double| app::<Described>(double).revoke(),
+        refuse_one: Some(|double| app::<Described>(double).refuses.push("gone@customer.example".into())),
+    })
+}
+
+/// Those with rules of their own.
+fn own() -> Vec<Double> {
     vec![
         Double {
             kind: "resend",
             variant: "",
-            table: SENDERS,
+            table: SENDERS.into(),
             path: "",
-            secret: "re_good_key",
-            app: || Box::new(Resend::new("re_good_key")),
+            secret: "re_good_key".into(),
+            app: Box::new(|| Box::new(Resend::new("re_good_key"))),
             payload: mail,
             other_content: other_mail,
             names_its_receipt: true,
@@ -111,14 +147,14 @@ pub fn all() -> Vec<Double> {
         Double {
             kind: "hubspot",
             variant: "",
-            table: "portal = 4815162\n",
+            table: "portal = 4815162\n".into(),
             path: "",
-            secret: "pat-na1-good",
-            app: || {
+            secret: "pat-na1-good".into(),
+            app: Box::new(|| {
                 let robin = [("email", ROBIN), ("firstname", "Robin")];
                 let app = HubSpot::new("pat-na1-good").prepared().with("contacts", "101", &robin);
                 Box::new(app.with("deals", "7", &[("dealstage", "offer")]))
-            },
+            }),
             payload: |effect| crm(effect, "Grüße, 例子 <b> 🙂\nTuesday"),
             other_content: |effect| crm(effect, "Wednesday"),
             names_its_receipt: true,

@@ -249,7 +249,11 @@ async fn revoked(double: &Double, effect: &str) -> Tried {
     let attempt = run.attempt(PATIENT).await;
     let Outcome::NotSent(no) = &attempt.outcome else { panic!("{}: {:?}", run.case, attempt.outcome) };
     assert!(no.pauses && !no.counts && no.code.contains(":login:"), "{}: {no:?}", run.case);
-    assert!(!no.words.contains(double.secret) && !no.code.contains(double.secret), "{}: no secret in words", run.case);
+    assert!(
+        !no.words.contains(&double.secret) && !no.code.contains(&double.secret),
+        "{}: no secret in words",
+        run.case
+    );
     assert_eq!(run.effects(), 0, "{}", run.case);
     Ok(())
 }

@@ -7,20 +7,64 @@
 //! |---|---|
 //! | `registry` | the list of kinds: destination file → connector, form fields, contract in words |
 //! | `mime`, `mime/check`, `preview` | the message, rendered deterministically; its self-check; what a person is shown of the bytes |
-//! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, [`Poised`] — the only function with an outside effect |
+//! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`] — the only function with an outside effect |
+//! | `site`, `mail_api` | what HTTP kinds have in common: their table, mail as JSON, the connection test |
 //! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; and filing a copy |
-//! | `providers/NAME` | `contract.toml` (facts with their source), `mod.rs` (code), `answers/` (recorded replies with the outcome each must get) |
+//! | `providers` | the list; in `providers/NAME` `contract.toml` (facts with their source), `mod.rs` (code), `answers/` (recorded replies with the outcome each must get) |
 //!
-//! # Adding a provider
+//! # Add a provider
 //!
-//! 1. `providers/NAME/contract.toml`: what the provider promises, per effect, with source and date. The engine decides from
-//!    it; no code outside the folder asks which provider it is.
-//! 2. `providers/NAME/mod.rs`: a type that implements [`Connector`]. `render` is pure and total: everything that is sent
-//!    is in the [`Wire`]. `approach` says everything but the last thing and returns a [`Poised`]; nothing it does may have
-//!    an effect that a person would notice. `read` turns a whole reply into names and numbers and judges nothing.
-//! 3. `providers/NAME/answers/*.toml`: recorded replies, each with the outcome it must get. The crate's tests read the
-//!    folder, so a new file is a new test.
-//! 4. One line in [`registry`]. Engine, ledger and window find the rest by walking the registry.
+//! A provider is one folder, `providers/NAME/`, and two lines in the list, `providers/mod.rs` (`mod NAME;` and
+//! `NAME::PROVIDER`). Nothing else is touched: engine, ledger, window, command line and the conformance suite walk the list.
+//! Postmark was added by this page; read its folder beside it. For another protocol than HTTP read the mailbox.
+//!
+//! **1. The facts: `contract.toml`.** One table per contract, its name is free; the fields are those of
+//! [`countersign_domain::Contract`]. One table may hold for several effects; effects that differ in what they promise get
+//! tables of their own. Answer three questions from the provider's documentation and name each page under `sources`, with
+//! the month in `facts_as_of`: what does a second request under the same key do (`family`, `retention_hours`)? how is a lost
+//! result found (`lookup`, empty if it is not)? does not finding it prove anything (`absence_conclusive`)? What the
+//! documentation does not say is not promised: `family = "none"`, `absence_conclusive = false`, `refusal_frees_key = false`.
+//!
+//! Then the answers, as patterns of codes. Whatever no list has is unclear, so a list is only made longer with a source:
+//!
+//! | code | who makes it | list |
+//! |---|---|---|
+//! | `net:before_body`, `http:tls:failed` | transport: nobody was reached | `pauses` |
+//! | `http:before_request:*` | transport: not a byte was said | `not_sent` |
+//! | `http:wire:unreadable` | transport: the stored request is none | `refused` |
+//! | `http:login:*` | transport, and your `read` for every answer that means a login was not taken | `pauses`; the engine waits for a person |
+//! | `http:STATUS:NAME` | your `read`, for the provider's own error body | `not_sent`, `refused` or none |
+//! | `http:200:accepted` | your `read`, for the documented status *and* body, with a receipt | `accepted` |
+//! | `foreign:STATUS` | your `read`, for any body that is not the provider's: a portal's, a gateway's | none, ever |
+//!
+//! **2. The code: `mod.rs`.** `pub(crate) const PROVIDER` ([`Provider`]) with the [`Kind`] (its form fields; `site::SiteConfig`
+//! brings `base_url`, `from`, `answer_timeout_seconds`, `ca_file`) and a reader of the kind's table that gives a [`Settings`].
+//! Its `connect` makes a type that implements [`Connector`]:
+//!
+//! * `render`: pure, at approval. Everything that is sent is in the [`Wire`], made by `transport::http::Request::seal`: method,
+//!   path, content headers, body. Same arguments, same bytes; no time but `at`, no randomness. The key goes where the
+//!   provider recognises it or where it can be searched for. What the provider would refuse (too large, too many) is an
+//!   [`Unrenderable`] that names the field.
+//! * `read`: pure. A whole reply to codes, receipt and words; it judges nothing. [`HttpReply::json`] is None for what is not
+//!   JSON. A body the provider does not document is `foreign`. Words pass through [`HttpReply::words`], which takes addresses
+//!   out.
+//! * `approach`: opens the stored request (`Request::open`), adds `Credentials`, and returns what `transport::http::Site::approach`
+//!   returns. If it must ask something first, only what changes nothing a person would notice.
+//! * `look`: asks for the key, read-only (`Site::ask`). Found exactly by the key is `Proof`; by likeness, `Weak`. Anything but a
+//!   documented answer is [`Sighting::CannotTell`], never absence.
+//! * `check`: one read-only question that shows the login works. `test_send` where a person can be written to.
+//! * `situation`, `parent`, `file_copy`, `preview` have defaults for a destination without a mailbox; mail over an API shares
+//!   `mail_api` for addresses, preview, check and test.
+//!
+//! **3. The answers: `answers/*.toml`.** Recorded replies, each with the outcome it must get; a test of three lines
+//! (`answers::check`) reads the folder. Take them from the documentation; add a portal's page, a gateway's page, a success
+//! without its reference and an error inside a success.
+//!
+//! **4. The double: `double.json`.** What the provider does, from its documentation and not from your code, for the generic
+//! double of the sandbox (`countersign_sandbox::apps::described`). A provider with rules of its own (it keeps keys, it
+//! merges records) gets an app under `sandbox/src/apps/` and an entry in `tests/connectors/doubles.rs` instead. Then
+//! `cargo test --workspace --lib` and `cargo test --workspace --test connectors -- --nocapture`: the suite picks its trials
+//! from your contract and prints how many there were.
 
 #[cfg(test)]
 mod answers;

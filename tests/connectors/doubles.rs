@@ -201,7 +201,7 @@ impl Double {
         let told = |error: countersign_domain::json::FieldError| format!("{}: {}", error.field, error.reason);
         let config = parse(&file).map_err(told)?;
         let connector = connect(&config, Path::new("."), &Learned::default()).map_err(told)?;
-        Ok(Stand { api, connector, login: Login::new("", self.secret) })
+        Ok(Stand { api, connector, login: Login::new("", self.secret.as_str()) })
     }
 
     /// What the source told, where the effect answers somebody.

@@ -5,8 +5,15 @@ use crate::registry::Provider;
 
 pub mod hubspot;
 pub mod mailbox;
+mod postmark;
 mod resend;
 mod webhook;
 
 /// All of them, in the order the form shows them.
-pub(crate) const ALL: &[Provider] = &[mailbox::PROVIDER, resend::PROVIDER, hubspot::PROVIDER, webhook::PROVIDER];
+pub(crate) const ALL: &[Provider] = &[
+    mailbox::PROVIDER,
+    resend::PROVIDER,
+    postmark::PROVIDER,
+    hubspot::PROVIDER,
+    webhook::PROVIDER,
+];

@@ -10,10 +10,5 @@ mod resend;
 mod webhook;
 
 /// All of them, in the order the form shows them.
-pub(crate) const ALL: &[Provider] = &[
-    mailbox::PROVIDER,
-    resend::PROVIDER,
-    postmark::PROVIDER,
-    hubspot::PROVIDER,
-    webhook::PROVIDER,
-];
+pub(crate) const ALL: &[Provider] =
+    &[mailbox::PROVIDER, resend::PROVIDER, postmark::PROVIDER, hubspot::PROVIDER, webhook::PROVIDER];

@@ -1,5 +1,6 @@
 //! The command line as an outsider calls it: exit codes, fields and answers of interfaces.md.
 
+mod agent;
 mod decisions;
 mod holds;
 mod home;
@@ -8,3 +9,4 @@ mod outcomes;
 mod parents;
 mod refusals;
 mod shared;
+mod told;

@@ -3,20 +3,22 @@
 use crate::shared::{PASSPHRASE, World, at, email, text};
 use countersign_sandbox::{Config, Fault, Habits, Sandbox};
 use serde_json::{Value, json};
+use testkit::peers::Agent;
 use tokio::runtime::Runtime;
 
 const ADDRESS: &str = "far@far-shop.example";
 
 /// A pretend mailbox in this process, reached as any other destination on loopback.
-struct Far {
+pub struct Far {
     name: &'static str,
+    token: String,
     runtime: Runtime,
-    sandbox: Sandbox,
+    pub sandbox: Sandbox,
 }
 
 impl Far {
     /// The mailbox, added to the home as `far-mailbox`, with the source `far` that may propose to it.
-    fn set_up(world: &World) -> Far {
+    pub fn set_up(world: &World) -> Far {
         Far::named(world, "far", true)
     }
 
@@ -34,11 +36,11 @@ impl Far {
         );
         let path = world.scratch.write(&format!("{name}.toml"), file);
         world.cli.run_secret(&["destination", "add", path.to_str().unwrap()], "--secret-fd", PASSPHRASE).expect(0);
-        world.source(name, &format!("{name}-mailbox"));
-        Far { name, runtime, sandbox }
+        let token = text(&world.source(name, &format!("{name}-mailbox"))["token"]).to_owned();
+        Far { name, token, runtime, sandbox }
     }
 
-    fn effects(&self, action: &Value) -> usize {
+    pub fn effects(&self, action: &Value) -> usize {
         self.sandbox.effects_with_header("X-Countersign-Key", text(&action["idempotency_key"])).len()
     }
 
@@ -242,4 +244,29 @@ fn r29_a_destination_that_does_not_let_us_in_is_named_where_one_looks() {
         assert!(words.contains("far-mailbox is paused"), "{words}");
     }
     assert_eq!(far.effects(&action), 0);
+}
+
+#[test]
+fn r10_an_agent_reads_that_an_unknown_outcome_must_not_be_proposed_again_and_a_repeat_meets_it() {
+    let world = World::sandbox();
+    let far = Far::set_up(&world);
+    far.sandbox.fault_once(Fault::hang_after_acting());
+    let action = far.approved(&world, "r-1");
+    let mut agent = Agent::start(&world.cli, "far", &far.token);
+    let before = agent.ok("get_action", &json!({ "id": action["id"] }));
+    assert_eq!((text(&before["state"]), before.get("warning")), ("approved", None));
+    world.dispatch(&at(20)).expect(6);
+    let got = agent.ok("get_action", &json!({ "id": action["id"] }));
+    assert_eq!(got["state"], "unknown");
+    assert!(text(&got["warning"]).contains("Never propose it again"), "{got}");
+    let mut document = email("evt-again", "r-1", "r-1@customer.example");
+    document["actions"][0]["destination"] = json!("far-mailbox");
+    document["actions"][0]["payload"]["from"] = json!({ "email": ADDRESS });
+    let again = agent.ok("propose_action", &document)["actions"][0].clone();
+    assert_eq!(
+        (&again["id"], text(&again["state"])),
+        (&action["id"], "unknown"),
+        "the same action, never a second one"
+    );
+    assert_eq!(far.effects(&action), 1);
 }

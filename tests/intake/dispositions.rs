@@ -151,3 +151,18 @@ fn r09_a_source_asks_about_its_own_actions_only() {
     door.cli.ok(&["source", "revoke", "other"]);
     door.as_source(&other, "GET", "/v1/actions?request_id=r-1", &[], b"").expect(401);
 }
+
+#[test]
+fn f21_an_idempotency_key_is_remembered_by_the_ledger_when_the_program_starts_again() {
+    let door = Door::open();
+    let key = [("Idempotency-Key", "\"k-durable\"")];
+    let body = email("evt-1", "r-1").to_string();
+    let first = door.post_text(body.as_bytes(), &key).expect(201);
+    let door = door.restart();
+    let again = door.post_text(body.as_bytes(), &key).expect(201);
+    assert_eq!(again.body, first.body, "the first answer, byte for byte: created, and not a duplicate");
+    let other = email("evt-2", "r-2").to_string();
+    assert_eq!(door.post_text(other.as_bytes(), &key).expect(422).error()["field"], "Idempotency-Key");
+    let shown = door.cli.ok(&["show", text(&first.json()["actions"][0]["id"])]);
+    assert_eq!(shown["deliveries"].as_array().map(Vec::len), Some(1), "the repeat was not handed in a second time");
+}

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
+use testkit::peers;
 
 #[test]
 fn f51_a_foreign_host_or_origin_is_403_on_every_path_and_nothing_is_taken() {
@@ -96,6 +97,8 @@ fn f15_nothing_at_this_door_decides() {
     for status in ["200", "201", "400", "401", "403", "409", "413", "422", "429"] {
         assert!(statuses.contains_key(status), "{status} is described");
     }
+    let told = &described["webhooks"]["outcome"]["post"];
+    assert!(told["requestBody"]["content"]["application/json"]["schema"].is_object(), "outcomes are described: {told}");
     for call in calls.iter().filter(|call| **call != "/v1/proposals") {
         let answers = &described["paths"][*call]["get"]["responses"];
         assert!(answers["403"].is_object(), "{call}: a stranger's Host is answered with 403");
@@ -171,6 +174,31 @@ fn r09_a_source_signs_the_standard_webhooks_way() {
     assert_eq!(post("msg_3", seconds - 301, &other, &other).expect(401).error()["field"], "webhook-timestamp");
     door.cli.ok(&["source", "revoke", "signer"]);
     post("msg_4", seconds, &other, &other).expect(401);
+}
+
+#[test]
+fn r09_what_the_standard_webhooks_library_signs_is_taken_beside_signatures_of_another_key() {
+    let door = Door::open();
+    let secret = text(&door.source("signer", &["--signed"])["signing_secret"]).to_owned();
+    let host = door.host();
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let body = email("evt-1", "r-1").to_string();
+    let (at, old) = (seconds.to_string(), format!("whsec_{}", STANDARD.encode([7_u8; 32])));
+    let post = |id: &str, signature: &str, body: &str| {
+        let headers = [
+            ("Host", host.as_str()),
+            ("webhook-id", id),
+            ("webhook-timestamp", at.as_str()),
+            ("webhook-signature", signature),
+        ];
+        door.raw("POST", "/v1/proposals", &headers, body.as_bytes())
+    };
+    let (good, stale) = (peers::sign(&secret, "msg_1", seconds, &body), peers::sign(&old, "msg_1", seconds, &body));
+    post("msg_1", &stale, &body).expect(401);
+    post("msg_1", &format!("{stale} v1a,AAAA {good}"), &body).expect(201);
+    let again = post("msg_1", &good, &body).expect(200).json();
+    assert_eq!(again["actions"][0]["disposition"], "duplicate", "the same message again is a recorded repeat");
+    post("msg_2", &good, &body).expect(401);
 }
 
 #[test]

@@ -67,6 +67,15 @@ impl Door {
         Door { cli, port, token, _serving: serving, _scratch: scratch }
     }
 
+    /// Stops the program and starts it again on a port of its own.
+    pub fn restart(self) -> Door {
+        let Door { cli, token, _serving, _scratch, .. } = self;
+        assert_eq!(_serving.stop().0, 0, "it ends in order");
+        let mut serving = cli.spawn(&["serve"]);
+        let port = serving.listening();
+        Door { cli, port, token, _serving: serving, _scratch }
+    }
+
     pub fn source(&self, name: &str, more: &[&str]) -> Value {
         add_source(&self.cli, name, more)
     }

@@ -79,6 +79,29 @@ async fn r31_the_file_is_its_owners_and_survives_closing_and_opening() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f47_a_ledger_of_an_earlier_build_gets_the_new_tables_when_it_is_opened_and_keeps_all_it_held() {
+    let s = Stage::sqlite().await;
+    let id = s.approved("req-1").await;
+    let head = s.ledger.head().await.expect("head");
+    s.ledger.close().await;
+    // As a build of schema 1 left it.
+    s.raw(
+        "DROP TABLE kept_answers; DROP TABLE outcome_calls; DROP TABLE outcome_hooks; \
+         UPDATE schema_version SET version = 1 WHERE one = 1; PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE)",
+    )
+    .await;
+    let reader = Ledger::open(s.path(), OpenOptions { read_only: true }).await.expect("a reader leaves it as it is");
+    reader.close().await;
+    assert_eq!(s.number("SELECT version FROM schema_version").await, 1);
+    let opened = tokio::join!(open(s.path()), open(s.path()));
+    let (one, two) = (opened.0.expect("raised"), opened.1.expect("at the same moment by another program"));
+    assert_eq!(s.number("SELECT version FROM schema_version").await, SCHEMA);
+    assert_eq!(one.head().await.expect("head"), head, "what was told is as it was");
+    assert_eq!(two.action(id).await.expect("read").expect("there").state(), State::Approved);
+    assert!(one.outcomes_due(s.now(), 1).await.expect("the new tables are there").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r40_a_ledger_opened_for_reading_refuses_every_write() {
     let s = Stage::sqlite().await;
     let id = s.prepared("req-1").await;

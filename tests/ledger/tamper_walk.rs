@@ -9,10 +9,17 @@ use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 use std::path::Path;
 
 /// What no journal row commits to, and why that is so.
-const LEFT_OUT: [(&str, &str, &str); 7] = [
+const LEFT_OUT: [(&str, &str, &str); 10] = [
     ("ledger_head", "one", "a constant; a ledger without that row does not open"),
     ("schema_version", "one", "a constant; a ledger without that row does not open"),
     ("kept_texts", "*", "what somebody is typing: no decision rests on it"),
+    (
+        "kept_answers",
+        "*",
+        "what a request was answered with: no decision rests on it, and repeats are the ledger's own work",
+    ),
+    ("outcome_hooks", "*", "where news goes: no decision rests on it, and it carries neither text nor people"),
+    ("outcome_calls", "*", "news and how telling it went: no decision rests on it"),
     ("index_queue", "*", "which search entries are behind: made again"),
     ("search_docs", "*", "the search's copy of words that are proven where they came from"),
     ("search_index", "*", "the search index: made again"),

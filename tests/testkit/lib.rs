@@ -8,6 +8,7 @@ pub mod cli;
 pub mod display;
 pub mod mail;
 pub mod office;
+pub mod peers;
 pub mod ports;
 pub mod proxy;
 pub mod scratch;

@@ -31,6 +31,12 @@ const BANS: &[Ban] = &[
         why: "a source cannot approve",
     },
     Ban {
+        under: "src-tauri/cli/src/mcp",
+        words: &["Desk", ".desk(", ".core(", "fn approve", ".approve("],
+        except: &[],
+        why: "an agent cannot approve",
+    },
+    Ban {
         under: "src-tauri/engine/src/",
         words: &["tauri::", "webview"],
         except: &[],

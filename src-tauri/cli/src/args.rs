@@ -111,6 +111,8 @@ pub enum Command {
     Revise(Revise),
     /// Intake over loopback HTTP, with the worker
     Serve(Serve),
+    /// MCP server on stdio for an agent: propose, ask, list its own; no decisions
+    Mcp(Mcp),
     /// Prove the ledger: journal chain, signatures, hashes, state replay
     Verify,
     /// The record, as CSV or JSON
@@ -204,6 +206,10 @@ pub enum Source {
     List,
     /// Its token stops working; what it proposed stays
     Revoke(Name),
+    /// What it tried and was refused: at, door, tried, why
+    Refusals(Name),
+    /// Where it is told of outcomes (accepted, unknown, refused, gave up), and how telling it went
+    Outcome(SourceOutcome),
 }
 
 #[derive(Debug, Args)]
@@ -221,6 +227,18 @@ pub struct SourceAdd {
     /// Also make a signing secret (Standard Webhooks)
     #[arg(long)]
     pub signed: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SourceOutcome {
+    pub name: String,
+    /// Tell outcomes to this address from now on, signed (Standard Webhooks); https, or http on loopback. Prints its
+    /// signing secret, once
+    #[arg(long, value_name = "URL", conflicts_with = "remove")]
+    pub url: Option<String>,
+    /// Tell nothing more
+    #[arg(long)]
+    pub remove: bool,
 }
 
 #[derive(Debug, Args)]
@@ -358,6 +376,16 @@ pub struct Serve {
     /// there, with the answer or the reason beside it
     #[arg(long, value_name = "DIR")]
     pub watch: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Mcp {
+    /// In whose name the agent proposes
+    #[arg(long, value_name = "NAME")]
+    pub source: String,
+    /// Read the source's token (first line) from this descriptor instead of COUNTERSIGN_TOKEN
+    #[arg(long, value_name = "N")]
+    pub token_fd: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod mcp;
 mod output;
 mod session;
 mod window;

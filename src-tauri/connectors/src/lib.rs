@@ -76,6 +76,7 @@ pub mod login;
 mod mail_api;
 pub mod mailbox;
 pub mod mime;
+pub mod notice;
 pub mod preview;
 pub mod providers;
 pub mod registry;

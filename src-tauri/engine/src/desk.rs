@@ -6,13 +6,14 @@
 //! | `lists`, `export` | pages, search, counts, the overview; the record as a file |
 //! | `risks`, `follows`, `records` | findings, and what was cleared; the record at a CRM |
 //! | `decide` | edit, approve and the other decisions |
-//! | `set_up` | mailboxes and other destinations, sources, sending |
+//! | `set_up`, `outcomes` | mailboxes and other destinations, sources, sending; where a source is told of outcomes |
 
 mod decide;
 mod document;
 mod export;
 mod follows;
 mod lists;
+mod outcomes;
 mod records;
 mod risks;
 mod set_up;
@@ -22,7 +23,8 @@ pub use document::sanitise;
 pub(crate) use document::{key_doc, source_action};
 pub use export::{Export, Format};
 pub use lists::{View, no_home};
-pub use set_up::NewSource;
+pub use outcomes::{NewOutcomeHook, OutcomeCallDoc, OutcomeHookDoc};
+pub use set_up::{NewSource, RefusedTry};
 pub(crate) use words::contract_in_words;
 
 use crate::core::Core;

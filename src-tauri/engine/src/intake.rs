@@ -17,6 +17,22 @@ use countersign_domain::canonical::sha256;
 use countersign_domain::json::FieldError;
 use countersign_domain::{ActionId, LedgerSecret, PersonId, Proposal, Timestamp};
 use countersign_ledger::{ActionRecord, Ledger, ReceivedAction, SourceRecord};
+use governor::clock::{Clock as _, DefaultClock};
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+use serde_json::json;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Proposals per source and minute, and the size of a burst.
+pub(crate) const PER_MINUTE: NonZeroU32 = NonZeroU32::new(120).expect("120 is not zero");
+/// The journal's word for a try that did not become a delivery.
+pub(crate) const REFUSED_AT_THE_DOOR: &str = "refused_at_the_door";
+/// Characters kept of what somebody tried.
+const TRIED_MAX: usize = 300;
+
+type Rate = RateLimiter<String, HashMapStateStore<String>, DefaultClock>;
 
 /// The functions of a source. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -27,6 +43,17 @@ pub struct Intake {
     clock: Clock,
     owner: PersonId,
     secret: LedgerSecret,
+    proposals: Arc<Rate>,
+    refusals: Arc<Rate>,
+}
+
+/// An answer to a question about one action.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    Own(Box<SourceAction>),
+    /// It exists and belongs to another source, which is not told to the one that asks.
+    Foreign,
+    Nothing,
 }
 
 /// A source that was recognised and not revoked.
@@ -50,6 +77,8 @@ impl Intake {
             clock: core.clock.clone(),
             owner: core.owner.clone(),
             secret: core.ledger_secret().await?,
+            proposals: Arc::new(rate()),
+            refusals: Arc::new(rate()),
         })
     }
 
@@ -60,6 +89,42 @@ impl Intake {
     /// The source that holds this token. The ledger knows tokens by their digest only.
     pub async fn by_token(&self, token: &str) -> Result<Option<Permitted>, Failure> {
         Ok(self.ledger.source_by_token_hash(&token_hash(token)).await?.map(Permitted))
+    }
+
+    /// The source of this name, if the token is its own.
+    ///
+    /// # Errors
+    /// Not permitted, one and the same for a name and a token that do not belong together; recorded where there is such a
+    /// source.
+    pub async fn by_credentials(&self, name: &str, token: &str) -> Result<Permitted, Failure> {
+        match self.by_token(token).await? {
+            Some(source) if source.name() == name => Ok(source),
+            _ => {
+                if self.ledger.source(name).await?.is_some() {
+                    self.record_refusal(name, "mcp", "token", "the token is missing, wrong or revoked").await?;
+                }
+                Err(Failure::not_permitted("no source of this name has this token").at("token"))
+            }
+        }
+    }
+
+    /// Writes down that something was tried and refused. Nothing of what was handed in is in it but the name of the field.
+    /// Past 120 a minute it is refused all the same, and not written down.
+    pub async fn record_refusal(&self, source: &str, door: &str, what: &str, why: &str) -> Result<(), Failure> {
+        if self.refusals.check_key(&source.to_owned()).is_err() {
+            return Ok(());
+        }
+        let short = |text: &str| text.chars().filter(|c| !c.is_control()).take(TRIED_MAX).collect::<String>();
+        let details = json!({ "source": source, "door": door, "tried": short(what), "why": short(why) });
+        self.ledger.note(REFUSED_AT_THE_DOOR, details, &format!("source {source}"), self.clock.now()).await?;
+        Ok(())
+    }
+
+    /// # Errors
+    /// How long the source has to wait before its next proposal is taken.
+    pub fn within_rate(&self, source: &Permitted) -> Result<(), Duration> {
+        let not_yet = self.proposals.check_key(&source.0.name);
+        not_yet.map(|_| ()).map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
     }
 
     /// The source named by a person at the command line, who needs no token.
@@ -108,6 +173,14 @@ impl Intake {
 
     /// One of the source's own actions, by number or idempotency key.
     pub async fn get(&self, source: &Permitted, id_or_key: &str) -> Result<Option<SourceAction>, Failure> {
+        match self.ask(source, id_or_key).await? {
+            Asked::Own(action) => Ok(Some(*action)),
+            Asked::Foreign | Asked::Nothing => Ok(None),
+        }
+    }
+
+    /// The same, for a door that records who asks for what is not theirs.
+    pub async fn ask(&self, source: &Permitted, id_or_key: &str) -> Result<Asked, Failure> {
         let found = if let Ok(id) = id_or_key.parse::<ActionId>() {
             self.ledger.action(id).await?
         } else if let Ok(key) = id_or_key.parse() {
@@ -115,9 +188,10 @@ impl Intake {
         } else {
             None
         };
-        match found.filter(|record| record.row.source == source.0.name) {
-            Some(record) => Ok(Some(self.tell(&record).await?)),
-            None => Ok(None),
+        match found {
+            Some(record) if record.row.source == source.0.name => Ok(Asked::Own(Box::new(self.tell(&record).await?))),
+            Some(_) => Ok(Asked::Foreign),
+            None => Ok(Asked::Nothing),
         }
     }
 
@@ -158,6 +232,10 @@ impl Intake {
         let asked = self.destinations.can_be_asked(&record.row).await;
         Ok(source_action(record, asked, filing.as_ref(), 0, self.clock.now()))
     }
+}
+
+fn rate() -> Rate {
+    RateLimiter::hashmap(Quota::per_minute(PER_MINUTE).allow_burst(PER_MINUTE))
 }
 
 /// How a token is stored and looked up: 64 hex digits of its SHA-256.

@@ -7,6 +7,7 @@
 //! | `clock`, `settings`, `destinations` | the time; what can be set; from a row to its connector and login |
 //! | `dispatch`, `unwritten`, `late` | one attempt; its ending until that is in the ledger; answers after it |
 //! | `reconcile`, `followup`, `run` | doubt into knowledge; the Sent copy; the loop |
+//! | `outcomes` | telling a source what became of its actions |
 //! | `sandbox_home`, `copies` | the sandbox environment; backup and restore |
 //! | `feed`, `notify` | the journal as news; which of it deserves a bubble |
 //! | `desk`, `intake` | what a person does; what a source does |
@@ -27,6 +28,7 @@ pub mod intake;
 pub mod keychain;
 mod late;
 pub mod notify;
+mod outcomes;
 mod reconcile;
 pub mod report;
 pub mod run;

@@ -50,6 +50,8 @@ pub struct Dispatcher {
     resting: Mutex<HashMap<ActionId, Timestamp>>,
     /// Up to which journal row the anchor was raised.
     anchored: AtomicI64,
+    /// Sources are told of outcomes beside everything else, so that a slow listener delays no action.
+    telling: Mutex<JoinSet<()>>,
 }
 
 #[derive(Default)]
@@ -69,7 +71,8 @@ impl Dispatcher {
         let anchored = AtomicI64::new(core.keychain.anchor().await?.map_or(0, |anchor| anchor.seq));
         let worker = Worker::new(core.clone());
         let (running, skip, resting) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let dispatcher = Dispatcher { core, worker, name, lock, running, skip, resting, anchored };
+        let telling = Mutex::default();
+        let dispatcher = Dispatcher { core, worker, name, lock, running, skip, resting, anchored, telling };
         if let Some(why) = frozen {
             tracing::warn!(why = why.word(), "dispatch is frozen");
         }
@@ -92,7 +95,25 @@ impl Dispatcher {
             }
         }
         self.after(&mut report).await;
+        self.tell_outcomes(&report).await;
+        self.telling.lock().await.join_next().await;
         report
+    }
+
+    /// Begins a pass of telling outcomes, unless one is under way. Nothing of it can fail an action.
+    async fn tell_outcomes(&self, report: &TickReport) {
+        let mut telling = self.telling.lock().await;
+        while telling.try_join_next().is_some() {}
+        // A copy of a home that was moved on tells nobody anything.
+        if report.frozen.is_some() || !telling.is_empty() {
+            return;
+        }
+        let core = self.core.clone();
+        telling.spawn(async move {
+            if let Err(failure) = core.tell_outcomes().await {
+                tracing::warn!(code = failure.code.word(), "an outcome was not told: {failure}");
+            }
+        });
     }
 
     /// Runs until told to stop. A tick each second, or at once when the journal moved.
@@ -104,6 +125,7 @@ impl Dispatcher {
                 self.round(&mut report).await;
                 self.reap(&mut report, false).await;
                 self.after(&mut report).await;
+                self.tell_outcomes(&report).await;
             });
             if whole.await.is_err() {
                 report.failures.push(Failure::internal("a tick broke off inside the program; the next one goes on"));

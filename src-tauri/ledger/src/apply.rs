@@ -1,10 +1,10 @@
 //! The only write path for state: read, `advance()`, compare-and-set, append to the journal. All in one transaction.
 
-use crate::journal;
 use crate::rows::{Action, to_json, waits_name};
 use crate::tx::{Conn, Write, failed, is_unique, statements};
 use crate::types::Waits;
 use crate::{Conflict, LedgerError};
+use crate::{doors, journal};
 use countersign_domain::{Fact, State, Timestamp, advance};
 use serde_json::{Value, json};
 
@@ -351,7 +351,8 @@ async fn store(
         return Err(Conflict::VersionMoved { current: current.payload_version }.into());
     }
     fact["details"] = with_row(details, &next);
-    journal::append(w, now, Some(next.n), fact, by).await?;
+    let told = journal::append(w, now, Some(next.n), fact, by).await?;
+    doors::queue(w, before, &next, told, now).await?;
     w.intact = Some((next.n, next.row_version));
     Ok(next)
 }

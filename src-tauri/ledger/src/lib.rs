@@ -13,6 +13,7 @@
 //! | `directory` | people, devices, sources, destinations, settings |
 //! | `proof`, `beside`, `configured`, `verify`, `whole` | does it hold: an action, what lies beside it, the configuration, all of it |
 //! | `purge`, `backup` | retention; copies |
+//! | `doors` | answers under an Idempotency-Key; outcomes to be told to their source |
 
 mod apply;
 mod approvers;
@@ -24,6 +25,7 @@ mod configured;
 mod content;
 mod decide;
 mod directory;
+mod doors;
 mod error;
 mod followup;
 mod journal;
@@ -103,6 +105,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(of("content", content::STATEMENTS))
         .chain(of("decide", decide::STATEMENTS))
         .chain(of("directory", directory::STATEMENTS))
+        .chain(of("doors", doors::STATEMENTS))
         .chain(of("followup", followup::STATEMENTS))
         .chain(of("journal", journal::STATEMENTS))
         .chain(of("page", page::STATEMENTS))

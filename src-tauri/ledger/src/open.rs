@@ -10,10 +10,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The schema this build knows.
-pub const SCHEMA: i64 = 1;
+pub const SCHEMA: i64 = 2;
 
-const SQLITE: [&str; SCHEMA as usize] = [include_str!("../../../migrations/sqlite/0001_ledger.sql")];
-const POSTGRES: [&str; SCHEMA as usize] = [include_str!("../../../migrations/postgres/0001_ledger.sql")];
+const SQLITE: [&str; SCHEMA as usize] = [
+    include_str!("../../../migrations/sqlite/0001_ledger.sql"),
+    include_str!("../../../migrations/sqlite/0002_doors.sql"),
+];
+const POSTGRES: [&str; SCHEMA as usize] = [
+    include_str!("../../../migrations/postgres/0001_ledger.sql"),
+    include_str!("../../../migrations/postgres/0002_doors.sql"),
+];
 
 impl Ledger {
     /// Makes a new ledger file, readable by its owner only. `id` is random text that the caller brings.
@@ -33,7 +39,7 @@ impl Ledger {
             },
         })?;
         let pools = Pools::sqlite(path, true, false).await?;
-        migrate(&pools, 0, &SQLITE, id, now).await?;
+        migrate(&pools, 0, &SQLITE, Some((id, now))).await?;
         finish(pools, id.to_owned()).await
     }
 
@@ -58,10 +64,14 @@ impl Ledger {
             return Err(LedgerError::Newer { found, known: SCHEMA });
         }
         let pools = Pools::sqlite(path, false, options.read_only).await?;
-        if found < SCHEMA {
+        if found < 1 {
             return Err(LedgerError::corrupt("file", path.display(), "it holds no ledger"));
         }
         let id = ledger_id(&pools).await?;
+        // Whoever only reads (a backup that is looked at) reads what an earlier build wrote.
+        if found < SCHEMA && !options.read_only {
+            migrate(&pools, found, &SQLITE, None).await?;
+        }
         finish(pools, id).await
     }
 
@@ -75,7 +85,7 @@ impl Ledger {
             return Err(LedgerError::Newer { found, known: SCHEMA });
         }
         if found < SCHEMA {
-            migrate(&pools, found, &POSTGRES, id, now).await?;
+            migrate(&pools, found, &POSTGRES, (found == 0).then_some((id, now))).await?;
         }
         let id = ledger_id(&pools).await?;
         finish(pools, id).await
@@ -94,21 +104,24 @@ async fn ledger_id(pools: &Pools) -> Result<String, LedgerError> {
         .ok_or_else(|| LedgerError::corrupt("ledger", "id", "it has none"))
 }
 
-/// Runs the migrations after `found`, all in one transaction.
+/// Runs the migrations after `found`, all in one transaction. `new`: whose ledger this becomes, where it was none.
 async fn migrate(
     pools: &Pools,
     found: i64,
     scripts: &[&'static str],
-    id: &str,
-    now: Timestamp,
+    new: Option<(&str, Timestamp)>,
 ) -> Result<(), LedgerError> {
     let doing = "making the ledger's tables";
     let mut w: Write = pools.bare_write(doing).await?;
+    // Two programs that open an older ledger at once: the second finds the work done.
+    if found > 0 && pools.schema_in(&mut w).await? >= SCHEMA {
+        return Ok(());
+    }
     for script in &scripts[found as usize..] {
         sqlx::raw_sql(*script).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
     }
     pools.mark_schema(&mut w, SCHEMA).await?;
-    if found == 0 {
+    if let Some((id, now)) = new {
         let fact = json!({ "fact": "ledger_created", "details": { "ledger": id, "schema": SCHEMA } });
         journal::append(&mut w, now, None, fact, "countersign").await?;
         crate::directory::put_setting(&mut w, crate::directory::LEDGER_ID, id, "countersign", now).await?;

@@ -273,11 +273,6 @@ impl Pools {
     pub(crate) async fn schema(&self) -> Result<i64, LedgerError> {
         let doing = "reading the ledger's schema number";
         let mut conn = self.bare(doing).await?;
-        let number = async |conn: &mut Conn, text: &'static str| -> Result<i64, sqlx::Error> {
-            let row = sqlx::query(text).fetch_one(conn).await?;
-            // PRAGMA gives an untyped number, a CASE a 32-bit one.
-            sqlx::Row::try_get::<i64, _>(&row, 0)
-        };
         match self.engine {
             Engine::Sqlite => number(&mut conn, "PRAGMA user_version").await,
             Engine::Postgres => match number(&mut conn, SCHEMA_POSTGRES).await {
@@ -300,6 +295,15 @@ impl Pools {
     }
 
     /// Writes the schema number where a reader of the bare file finds it.
+    /// The schema as it stands under this write's lock.
+    pub(crate) async fn schema_in(&self, w: &mut Write) -> Result<i64, LedgerError> {
+        match self.engine {
+            Engine::Sqlite => number(w.conn(), "PRAGMA user_version").await,
+            Engine::Postgres => number(w.conn(), "SELECT version FROM schema_version WHERE one = 1 FOR UPDATE").await,
+        }
+        .map_err(|e| failed("reading the ledger's schema number", e))
+    }
+
     pub(crate) async fn mark_schema(&self, w: &mut Write, schema: i64) -> Result<(), LedgerError> {
         if self.engine == Engine::Sqlite {
             let text = format!("PRAGMA user_version = {schema}; PRAGMA application_id = {APPLICATION_ID};");
@@ -310,4 +314,10 @@ impl Pools {
         }
         Ok(())
     }
+}
+
+async fn number(conn: &mut Conn, text: &'static str) -> Result<i64, sqlx::Error> {
+    let row = sqlx::query(text).fetch_one(conn).await?;
+    // PRAGMA gives an untyped number, a CASE a 32-bit one.
+    sqlx::Row::try_get::<i64, _>(&row, 0)
 }

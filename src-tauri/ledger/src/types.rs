@@ -472,3 +472,40 @@ pub struct Purged {
     pub actions: u32,
     pub attachments: u32,
 }
+
+/// A finished answer, to be given again under the same Idempotency-Key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptAnswer {
+    /// 64 hex digits of the request body's SHA-256.
+    pub body: String,
+    pub status: u16,
+    /// The answer's body.
+    pub answer: String,
+}
+
+/// Where a source is told of outcomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeHook {
+    pub source: String,
+    pub url: String,
+    pub added_at: Timestamp,
+}
+
+/// One outcome fact, and how telling it went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeCall {
+    /// The journal row that tells of it.
+    pub seq: i64,
+    pub source: String,
+    pub action: ActionId,
+    /// The same for every try of one fact.
+    pub message_id: String,
+    pub body: String,
+    pub queued_at: Timestamp,
+    /// `waiting`, `delivered` or `stopped`.
+    pub state: String,
+    pub tries: u32,
+    pub last: Option<String>,
+    pub changed_at: Timestamp,
+    pub next_at: Option<Timestamp>,
+}

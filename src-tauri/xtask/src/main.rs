@@ -10,6 +10,7 @@ mod keeper;
 mod node;
 mod packages;
 mod page;
+mod peers;
 mod postgres;
 mod sh;
 mod test;
@@ -57,5 +58,8 @@ fn main() -> ExitCode {
 fn setup(needs: packages::Needs) -> Result<node::Node, String> {
     let install_node = !node::system_is_new_enough();
     packages::install(needs, install_node)?;
+    if needs == packages::Needs::Test {
+        peers::install()?;
+    }
     node::find()
 }

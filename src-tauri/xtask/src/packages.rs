@@ -51,7 +51,7 @@ pub fn install(needs: Needs, node: bool) -> Result<(), String> {
         wanted.extend(browser());
         wanted.push(postgres());
     }
-    if node {
+    if node || needs == Needs::Test {
         wanted.extend(PYTHON);
     }
     if !Path::new("/etc/debian_version").exists() {

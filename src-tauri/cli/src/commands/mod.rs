@@ -36,6 +36,7 @@ pub async fn run(s: &Session, command: Command) -> Ended {
         Command::Dispatch(a) => run::dispatch(s, a).await,
         Command::Reconcile(a) => run::reconcile(s, a).await,
         Command::Serve(a) => run::serve(s, a).await,
+        Command::Mcp(a) => crate::mcp::serve(s, a).await,
         Command::Verify => keep::verify(s).await,
         Command::Export(a) => keep::export(s, a).await,
         Command::Backup(a) => keep::backup(s, a).await,

@@ -4,13 +4,14 @@ use super::Desk;
 use crate::failure::{Code, Failure};
 use crate::home::LIVE;
 use crate::intake::http::SECRET_PREFIX;
-use crate::intake::token_hash;
+use crate::intake::{REFUSED_AT_THE_DOOR, token_hash};
 use crate::keychain::{LoginSecret, SANDBOX, random};
 use crate::settings::present;
 use crate::view::{ContractDoc, DestinationRow, DestinationTest, MailboxForm, Overview, ProbeStep, SourceRow};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use countersign_connectors::{Learned, Login, Probe, ProbeStatus, SetupCode, SetupError, connect, parse};
+use countersign_domain::Timestamp;
 use countersign_domain::payload::EFFECTS;
 use countersign_ledger::{DestinationRecord, SourceRecord};
 use serde::Serialize;
@@ -26,6 +27,19 @@ pub struct NewSource {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
 }
+
+/// One try of a source that was refused before it became a delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RefusedTry {
+    pub at: String,
+    pub door: String,
+    /// The tool that was called, or `token`.
+    pub tried: String,
+    pub why: String,
+}
+
+/// Journal rows read at a time.
+const JOURNAL_AT_ONCE: u32 = 1000;
 
 impl std::fmt::Debug for NewSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -114,7 +128,7 @@ fn form_as_file(form: &MailboxForm) -> Result<String, Failure> {
 }
 
 impl Desk {
-    async fn present(&self, environment: &str, what: &str) -> Result<(), Failure> {
+    pub(super) async fn present(&self, environment: &str, what: &str) -> Result<(), Failure> {
         present(environment, self.presence_for(environment).await?.as_ref(), what)
     }
 
@@ -343,6 +357,29 @@ impl Desk {
         Ok(NewSource { name: name.to_owned(), token, signing_secret })
     }
 
+    /// What a source tried and was refused, newest first. From the journal, which holds nothing of what was handed in.
+    pub async fn refusals(&self, name: &str) -> Result<Vec<RefusedTry>, Failure> {
+        if self.ledger().source(name).await?.is_none() {
+            return Err(Failure::not_found(format!("there is no source {name}")).at("name"));
+        }
+        let (mut found, mut after) = (Vec::new(), 0);
+        loop {
+            let rows = self.ledger().journal_after(after, JOURNAL_AT_ONCE).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.entry.seq;
+            for row in rows.iter().filter(|row| row.kind == REFUSED_AT_THE_DOOR) {
+                let details = &row.entry.fact["details"];
+                let text = |name: &str| details[name].as_str().unwrap_or_default().to_owned();
+                if text("source") == name {
+                    let at = Timestamp::from_millis(row.entry.at).to_string();
+                    found.push(RefusedTry { at, door: text("door"), tried: text("tried"), why: text("why") });
+                }
+            }
+        }
+        found.reverse();
+        Ok(found)
+    }
+
     pub async fn sources(&self) -> Result<Vec<SourceRow>, Failure> {
         let all = self.ledger().sources().await?;
         Ok(all
@@ -365,7 +402,11 @@ impl Desk {
             return Err(Failure::not_found(format!("there is no source {name}")).at("name"));
         }
         self.ledger().revoke_source(name, &self.core.owner, self.now()).await?;
-        self.core.keychain.remove_source_secret(name).await
+        self.core.keychain.remove_source_secret(name).await?;
+        match self.ledger().outcome_hook(name).await? {
+            Some(_) => self.remove_outcome_hook(name).await,
+            None => Ok(()),
+        }
     }
 
     /// The switch of the environment that is shown.

@@ -9,8 +9,9 @@ mod signed;
 
 pub use openapi::document as openapi_document;
 pub use signed::SECRET_PREFIX;
+pub(crate) use signed::sign;
 
-use super::{Intake, Permitted};
+use super::{Intake, PER_MINUTE, Permitted};
 use crate::failure::{Code, Failure};
 use crate::view::{ErrorDoc, ProposalAnswer, SourceAction};
 use axum::Router;
@@ -19,23 +20,17 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use governor::clock::{Clock as _, DefaultClock};
-use governor::state::keyed::HashMapStateStore;
-use governor::{Quota, RateLimiter};
 use repeat::{Kept, Repeats, Seen, Ticket};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use signed::{Signature, Unsigned};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
 /// Largest body taken, in bytes.
 pub const BODY_LIMIT: usize = 35 * 1024 * 1024;
-/// Proposals per source and minute, and the size of a burst.
-const PER_MINUTE: NonZeroU32 = NonZeroU32::new(120).expect("120 is not zero");
 /// The call an `Idempotency-Key` belongs to.
 const PROPOSE: &str = "POST /v1/proposals";
 
@@ -75,11 +70,7 @@ pub async fn serve(
 
 /// The routes behind the gate, for the port they are reached under.
 pub fn router(intake: Arc<Intake>, port: u16) -> Router {
-    let door = Door {
-        intake,
-        repeats: Repeats::default(),
-        rate: Arc::new(RateLimiter::hashmap(Quota::per_minute(PER_MINUTE).allow_burst(PER_MINUTE))),
-    };
+    let door = Door { repeats: Repeats::new(intake.ledger.clone()), intake };
     let routes = Router::new()
         .route("/v1/proposals", post(propose))
         .route("/v1/actions", get(find))
@@ -100,7 +91,6 @@ pub fn router(intake: Arc<Intake>, port: u16) -> Router {
 struct Door {
     intake: Arc<Intake>,
     repeats: Repeats,
-    rate: Arc<RateLimiter<String, HashMapStateStore<String>, DefaultClock>>,
 }
 
 /// An error of this door. `status` is what interfaces.md says for it.
@@ -283,7 +273,7 @@ impl Door {
     async fn admit(&self, headers: &HeaderMap, body: Body) -> Result<(Permitted, Bytes), Box<Refusal>> {
         if headers.contains_key(header::AUTHORIZATION) {
             let source = self.bearer(headers).await?.ok_or_else(unauthorised)?;
-            self.within_rate(source.name())?;
+            self.within_rate(&source)?;
             return Ok((source, read(headers, body).await?));
         }
         let now = self.intake.now();
@@ -307,13 +297,12 @@ impl Door {
         let source = self.intake.by_signature(|secret| signature.holds(secret, &body)).await?.ok_or_else(|| {
             no(StatusCode::UNAUTHORIZED, "not_permitted", "no source has signed this", Some("webhook-signature"))
         })?;
-        self.within_rate(source.name())?;
+        self.within_rate(&source)?;
         Ok((source, body))
     }
 
-    fn within_rate(&self, source: &str) -> Result<(), Box<Refusal>> {
-        self.rate.check_key(&source.to_owned()).map(|_| ()).map_err(|not_until| {
-            let wait = not_until.wait_time_from(DefaultClock::default().now());
+    fn within_rate(&self, source: &Permitted) -> Result<(), Box<Refusal>> {
+        self.intake.within_rate(source).map_err(|wait| {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             let why = format!("{PER_MINUTE} proposals a minute are taken from one source");
             let mut refusal = no(StatusCode::TOO_MANY_REQUESTS, "not_permitted", why, None);
@@ -330,11 +319,11 @@ impl Door {
             Some(Err(why)) => {
                 return Err(no(StatusCode::BAD_REQUEST, "bad_input", why, Some("Idempotency-Key")));
             }
-            Some(Ok(key)) => match self.repeats.see(source.name(), PROPOSE, key, &body, self.intake.now()) {
+            Some(Ok(key)) => match self.seen(&source, key, &body).await? {
                 Seen::New(ticket) => Some(ticket),
                 Seen::Before(kept) => {
                     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
-                    return Ok(bytes(status, kept.body));
+                    return Ok(bytes(status, kept.body.into_bytes()));
                 }
                 Seen::Running => {
                     let why = "the first request under this key is still being answered";
@@ -354,15 +343,21 @@ impl Door {
         })
     }
 
+    async fn seen(&self, source: &Permitted, key: String, body: &[u8]) -> Result<Seen, Box<Refusal>> {
+        let seen = self.repeats.see(source.name(), PROPOSE, key, body, self.intake.now()).await;
+        Ok(seen.map_err(Failure::from)?)
+    }
+
     async fn take(&self, source: &Permitted, body: &[u8], ticket: Option<Ticket>) -> Answer {
         let answer = self.intake.propose(source, body).await?;
         let status = status_of(&answer);
-        let text = serde_json::to_vec(&answer)
+        let text = serde_json::to_string(&answer)
             .map_err(|_| no(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the answer could not be written", None))?;
         if let (Some(ticket), true) = (ticket, status.is_success()) {
-            ticket.keep(Kept { status: status.as_u16(), body: text.clone() }, self.intake.now());
+            let kept = ticket.keep(Kept { status: status.as_u16(), body: text.clone() }, self.intake.now()).await;
+            kept.map_err(Failure::from)?;
         }
-        Ok(bytes(status, text))
+        Ok(bytes(status, text.into_bytes()))
     }
 }
 

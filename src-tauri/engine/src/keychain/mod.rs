@@ -206,6 +206,17 @@ impl Keychain {
         self.remove(&format!("source/{source}")).await
     }
 
+    /// What outcomes are signed with.
+    pub async fn outcome_secret(&self, source: &str) -> Result<Option<LoginSecret>, Failure> {
+        self.text(&format!("outcome/{source}")).await
+    }
+    pub async fn put_outcome_secret(&self, source: &str, secret: &LoginSecret) -> Result<(), Failure> {
+        self.put(&format!("outcome/{source}"), secret.expose().as_bytes()).await
+    }
+    pub async fn remove_outcome_secret(&self, source: &str) -> Result<(), Failure> {
+        self.remove(&format!("outcome/{source}")).await
+    }
+
     /// The anchored head. `file:` answers without a passphrase only that it is locked.
     pub async fn anchor(&self) -> Result<Option<Anchor>, Failure> {
         if let Keychain::File(store) = self {

@@ -38,11 +38,63 @@ pub(super) struct SourceActions {
         KeyDoc,
         NextDoc,
         ReceiptDoc,
-        FilingDoc
+        FilingDoc,
+        OutcomeEvent,
+        OutcomeData
     )),
     modifiers(&Schemes)
 )]
 struct Description;
+
+/// What an outcome webhook is told.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub(super) struct OutcomeEvent {
+    /// `action.accepted`, `action.unknown`, `action.refused` or `action.gave_up`.
+    #[schema(example = "action.accepted")]
+    r#type: String,
+    /// When it became so.
+    timestamp: String,
+    data: OutcomeData,
+}
+
+/// No text and no addresses: what the source needs to find its own record again.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub(super) struct OutcomeData {
+    id: String,
+    key: Option<KeyDoc>,
+    idempotency_key: Option<String>,
+    /// `accepted`, `unknown`, `refused` or `gave_up`.
+    state: String,
+    /// The destination's own reference, if it gave one that is no address.
+    receipt_id: Option<String>,
+    at: String,
+}
+
+/// Told to the address of `source outcome NAME --url URL`, by the process that dispatches. At least once: a repeat has the
+/// same `webhook-id` and the same body. Decisions are never told. Tried 15 times over two and a half days.
+#[utoipa::path(
+    post,
+    path = "outcome",
+    request_body = OutcomeEvent,
+    params(
+        ("webhook-id" = String, Header, description = "The same for every try of one outcome"),
+        ("webhook-timestamp" = String, Header, description = "Seconds since 1970, of this try"),
+        ("webhook-signature" = String, Header, description = "Standard Webhooks, `v1,…`, with the secret that was printed once"),
+    ),
+    responses(
+        (status = "2XX", description = "Heard"),
+        (status = 410, description = "Nothing more is wanted of this outcome"),
+        (status = "default", description = "Told again later; a redirect is not followed"),
+    )
+)]
+#[allow(dead_code)]
+fn outcome() {}
+
+#[derive(OpenApi)]
+#[openapi(paths(outcome))]
+struct Told;
 
 struct Schemes;
 
@@ -64,7 +116,9 @@ impl Modify for Schemes {
 
 /// The OpenAPI document.
 pub fn document() -> utoipa::openapi::OpenApi {
-    Description::openapi()
+    let mut document = Description::openapi();
+    document.webhooks = Some(Told::openapi().paths);
+    document
 }
 
 /// A proposal as in interfaces.md, for the description.

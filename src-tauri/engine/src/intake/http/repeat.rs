@@ -1,38 +1,40 @@
 //! The optional `Idempotency-Key` header, as the IETF draft describes it (F21).
 //!
 //! It only saves a caller from guessing after a lost answer; that nothing happens twice is the ledger's work and holds
-//! without it. Keys are kept per source and call, for 24 hours, while this process runs; only the answers of accepted work
-//! are kept, so that a mended body may come under the same key.
+//! without it. Keys are kept per source and call for 24 hours, in the ledger, so that a restart forgets none; only the
+//! answers of accepted work are kept, so that a mended body may come under the same key. What is being answered at this
+//! moment is known to this process alone: it is the only one that answers for a home, and what it had not finished when it
+//! died was either taken by the ledger, which says so to the repeat, or it was not.
 
 use axum::http::HeaderMap;
 use countersign_domain::Timestamp;
 use countersign_domain::canonical::sha256;
+use countersign_ledger::{KeptAnswer, Ledger, LedgerError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// So many keys are held at most; the oldest go first.
-const MOST: usize = 10_000;
+/// How long a key is remembered.
+pub(super) const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const LONGEST: usize = 255;
 
 /// A finished answer, to be given again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) status: u16,
-    pub(super) body: Vec<u8>,
-}
-
-#[derive(Debug)]
-enum Held {
-    Running { body: [u8; 32] },
-    Finished { body: [u8; 32], answer: Kept, at: Timestamp },
+    pub(super) body: String,
 }
 
 type Scope = (String, &'static str, String);
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct Repeats(Arc<Mutex<HashMap<Scope, Held>>>);
+/// Digest of the body that is being answered under each key.
+type Running = Arc<Mutex<HashMap<Scope, String>>>;
+
+#[derive(Clone, Debug)]
+pub(super) struct Repeats {
+    ledger: Ledger,
+    running: Running,
+}
 
 /// What the key says about a request.
 #[derive(Debug)]
@@ -52,66 +54,60 @@ pub(super) enum Seen {
 pub(super) struct Ticket {
     repeats: Repeats,
     scope: Scope,
-    body: [u8; 32],
+    body: String,
 }
 
 impl Ticket {
-    pub(super) fn keep(self, answer: Kept, now: Timestamp) {
-        let mut held = self.repeats.lock();
-        held.insert(self.scope.clone(), Held::Finished { body: self.body, answer, at: now });
+    /// The key stays taken until the answer is on disk.
+    pub(super) async fn keep(self, answer: Kept, now: Timestamp) -> Result<(), LedgerError> {
+        let kept = KeptAnswer { body: self.body.clone(), status: answer.status, answer: answer.body };
+        let (source, route, key) = &self.scope;
+        self.repeats.ledger.keep_answer(source, route, key, &kept, now.minus(KEPT), now).await
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut held = self.repeats.lock();
-        if let Some(Held::Running { .. }) = held.get(&self.scope) {
-            held.remove(&self.scope);
-        }
+        self.repeats.running().remove(&self.scope);
     }
 }
 
 impl Repeats {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new(ledger: Ledger) -> Repeats {
+        Repeats { ledger, running: Running::default() }
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, String>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Scope is the source, the call and the key: one source's keys never meet another's.
-    pub(super) fn see(&self, source: &str, call: &'static str, key: String, body: &[u8], now: Timestamp) -> Seen {
-        let digest = sha256(body);
+    pub(super) async fn see(
+        &self,
+        source: &str,
+        call: &'static str,
+        key: String,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Seen, LedgerError> {
+        let digest = hex::encode(sha256(body));
         let scope = (source.to_owned(), call, key);
-        let mut held = self.lock();
-        held.retain(|_, h| match h {
-            Held::Running { .. } => true,
-            Held::Finished { at, .. } => now.since(*at) < KEPT,
-        });
-        match held.get(&scope) {
-            Some(Held::Running { body } | Held::Finished { body, .. }) if *body != digest => {
-                Seen::Reused { first: hex::encode(body), now: hex::encode(digest) }
-            }
-            Some(Held::Running { .. }) => Seen::Running,
-            Some(Held::Finished { answer, .. }) => Seen::Before(answer.clone()),
-            None => {
-                if held.len() >= MOST {
-                    forget_oldest(&mut held);
-                }
-                held.insert(scope.clone(), Held::Running { body: digest });
-                Seen::New(Ticket { repeats: self.clone(), scope, body: digest })
-            }
-        }
-    }
-}
-
-fn forget_oldest(held: &mut HashMap<Scope, Held>) {
-    let oldest = held
-        .iter()
-        .filter_map(|(scope, h)| match h {
-            Held::Running { .. } => None,
-            Held::Finished { at, .. } => Some((*at, scope.clone())),
+        // First the right to answer, then the look at what was answered: between the two nobody else can finish.
+        let ticket = {
+            let mut running = self.running();
+            match running.get(&scope) {
+                Some(first) if *first != digest => return Ok(Seen::Reused { first: first.clone(), now: digest }),
+                Some(_) => return Ok(Seen::Running),
+                None => running.insert(scope.clone(), digest.clone()),
+            };
+            Ticket { repeats: self.clone(), scope, body: digest.clone() }
+        };
+        let (_, _, key) = &ticket.scope;
+        Ok(match self.ledger.kept_answer(source, call, key, now.minus(KEPT)).await? {
+            Some(kept) if kept.body != digest => Seen::Reused { first: kept.body, now: digest },
+            Some(kept) => Seen::Before(Kept { status: kept.status, body: kept.answer }),
+            None => Seen::New(ticket),
         })
-        .min_by_key(|(at, _)| *at);
-    if let Some((_, scope)) = oldest {
-        held.remove(&scope);
     }
 }
 
@@ -137,51 +133,76 @@ mod tests {
 
     const CALL: &str = "POST /v1/proposals";
 
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_millis(seconds * 1000)
-    }
-    fn kept() -> Kept {
-        Kept { status: 201, body: b"{}".to_vec() }
-    }
-    fn see(r: &Repeats, source: &str, key: &str, body: &str, now: i64) -> Seen {
-        r.see(source, CALL, key.to_owned(), body.as_bytes(), at(now))
+    struct Place(Repeats, std::path::PathBuf);
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.1);
+        }
     }
 
-    #[test]
-    fn f21_a_finished_answer_is_given_again_and_another_body_is_told_with_both_digests() {
-        let r = Repeats::default();
-        let Seen::New(ticket) = see(&r, "shopbot", "k1", "a", 0) else { panic!("the first is new") };
-        assert!(matches!(see(&r, "shopbot", "k1", "a", 0), Seen::Running));
-        ticket.keep(kept(), at(0));
-        assert!(matches!(see(&r, "shopbot", "k1", "a", 1), Seen::Before(answer) if answer == kept()));
-        let Seen::Reused { first, now } = see(&r, "shopbot", "k1", "b", 1) else { panic!("other content") };
+    async fn place() -> Place {
+        let name = hex::encode(crate::keychain::random::<8>().unwrap());
+        let dir = std::env::temp_dir().join(format!("cs-repeat-{name}"));
+        std::fs::create_dir_all(&dir).unwrap();
+        let ledger = Ledger::create(&dir.join("ledger.db"), &name, at(0)).await.unwrap();
+        Place(Repeats::new(ledger), dir)
+    }
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(1_700_000_000_000 + seconds * 1000)
+    }
+    fn kept() -> Kept {
+        Kept { status: 201, body: "{}".into() }
+    }
+    async fn see(r: &Repeats, source: &str, key: &str, body: &str, now: i64) -> Seen {
+        r.see(source, CALL, key.to_owned(), body.as_bytes(), at(now)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn f21_a_finished_answer_is_given_again_after_a_restart_and_another_body_is_told_with_both_digests() {
+        let place = place().await;
+        let r = &place.0;
+        let Seen::New(ticket) = see(r, "shopbot", "k1", "a", 0).await else { panic!("the first is new") };
+        assert!(matches!(see(r, "shopbot", "k1", "a", 0).await, Seen::Running));
+        assert!(matches!(see(r, "shopbot", "k1", "b", 0).await, Seen::Reused { .. }), "other content, still running");
+        ticket.keep(kept(), at(0)).await.unwrap();
+        // What a process that starts anew knows is what the ledger kept.
+        let again = Repeats::new(r.ledger.clone());
+        assert!(matches!(see(&again, "shopbot", "k1", "a", 1).await, Seen::Before(answer) if answer == kept()));
+        let Seen::Reused { first, now } = see(&again, "shopbot", "k1", "b", 1).await else { panic!("other content") };
         assert_ne!(first, now);
     }
 
-    #[test]
-    fn f21_keys_of_two_sources_and_of_two_calls_never_meet() {
-        let r = Repeats::default();
-        let Seen::New(one) = see(&r, "shopbot", "k1", "a", 0) else { panic!() };
-        one.keep(kept(), at(0));
-        assert!(matches!(see(&r, "other", "k1", "b", 0), Seen::New(_)));
-        assert!(matches!(r.see("shopbot", "POST /v1/other", "k1".into(), b"b", at(0)), Seen::New(_)));
+    #[tokio::test]
+    async fn f21_keys_of_two_sources_and_of_two_calls_never_meet() {
+        let place = place().await;
+        let r = &place.0;
+        let Seen::New(one) = see(r, "shopbot", "k1", "a", 0).await else { panic!() };
+        one.keep(kept(), at(0)).await.unwrap();
+        assert!(matches!(see(r, "other", "k1", "b", 0).await, Seen::New(_)));
+        let elsewhere = r.see("shopbot", "POST /v1/other", "k1".into(), b"b", at(0)).await.unwrap();
+        assert!(matches!(elsewhere, Seen::New(_)));
     }
 
-    #[test]
-    fn f21_work_that_was_not_accepted_leaves_the_key_free() {
-        let r = Repeats::default();
-        let Seen::New(ticket) = see(&r, "shopbot", "k2", "without a recipient", 0) else { panic!() };
+    #[tokio::test]
+    async fn f21_work_that_was_not_accepted_leaves_the_key_free() {
+        let place = place().await;
+        let r = &place.0;
+        let Seen::New(ticket) = see(r, "shopbot", "k2", "without a recipient", 0).await else { panic!() };
         drop(ticket);
-        assert!(matches!(see(&r, "shopbot", "k2", "with one", 0), Seen::New(_)));
+        assert!(matches!(see(r, "shopbot", "k2", "with one", 0).await, Seen::New(_)));
     }
 
-    #[test]
-    fn f21_a_key_is_forgotten_after_a_day() {
-        let r = Repeats::default();
-        let Seen::New(ticket) = see(&r, "shopbot", "k3", "a", 0) else { panic!() };
-        ticket.keep(kept(), at(0));
-        assert!(matches!(see(&r, "shopbot", "k3", "b", 24 * 3600 - 1), Seen::Reused { .. }));
-        assert!(matches!(see(&r, "shopbot", "k3", "b", 24 * 3600), Seen::New(_)));
+    #[tokio::test]
+    async fn f21_a_key_is_forgotten_after_a_day() {
+        let place = place().await;
+        let r = &place.0;
+        let Seen::New(ticket) = see(r, "shopbot", "k3", "a", 0).await else { panic!() };
+        ticket.keep(kept(), at(0)).await.unwrap();
+        assert!(matches!(see(r, "shopbot", "k3", "b", 24 * 3600 - 1).await, Seen::Reused { .. }));
+        let Seen::New(ticket) = see(r, "shopbot", "k3", "b", 24 * 3600).await else { panic!("a day is over") };
+        ticket.keep(kept(), at(24 * 3600)).await.unwrap();
+        assert!(matches!(see(r, "shopbot", "k3", "b", 24 * 3600 + 1).await, Seen::Before(_)), "the new one counts");
     }
 
     #[test]

@@ -54,20 +54,29 @@ impl<'h> Signature<'h> {
 
     /// Whether one of the signatures is that of `secret` over this body. Compared in constant time.
     pub(super) fn holds(&self, secret: &str, body: &[u8]) -> bool {
-        let encoded = secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret);
-        let Ok(key) = STANDARD.decode(encoded) else { return false };
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes a key of any length");
-        mac.update(self.id.as_bytes());
-        mac.update(b".");
-        mac.update(self.timestamp.as_bytes());
-        mac.update(b".");
-        mac.update(body);
+        let Some(mac) = mac(secret, self.id, self.timestamp, body) else { return false };
         self.signatures
             .split(' ')
             .filter_map(|one| one.strip_prefix("v1,"))
             .filter_map(|one| STANDARD.decode(one).ok())
             .any(|given| mac.clone().verify_slice(&given).is_ok())
     }
+}
+
+/// What is signed: `ID.TIMESTAMP.BODY`. None for a secret that is not base64.
+fn mac(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> Option<Hmac<Sha256>> {
+    let key = STANDARD.decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret)).ok()?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes a key of any length");
+    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+        mac.update(part);
+    }
+    Some(mac)
+}
+
+/// The value of `webhook-signature` for a message of ours.
+pub(crate) fn sign(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> Option<String> {
+    let mac = mac(secret, id, timestamp, body)?;
+    Some(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
 }
 
 #[cfg(test)]
@@ -98,6 +107,7 @@ mod tests {
         let map = headers(ID, &AT.to_string(), SIGNED);
         let good = Signature::read(&map, at(AT)).unwrap().unwrap();
         assert!(good.holds(SECRET, BODY));
+        assert_eq!(sign(SECRET, ID, &AT.to_string(), BODY).as_deref(), Some(SIGNED), "ours is the published one");
         assert!(!good.holds(SECRET, br#"{"test": 2432232315}"#), "another body");
         assert!(!good.holds("whsec_AAAA9r8GKYqrTwjUPD8ILPZIo2LaLaSw", BODY), "another secret");
         let map = headers("msg_other", &AT.to_string(), SIGNED);

@@ -2,6 +2,7 @@
 //! the product says about it. Effects are counted in the recipient's mailbox, by a client of the tests' own.
 
 mod bundle;
+mod crm;
 mod cuts;
 mod delivery;
 mod kills;

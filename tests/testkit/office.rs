@@ -103,6 +103,20 @@ impl Office {
         ]);
     }
 
+    /// Adds a destination of any kind from its file.
+    pub fn add_destination(&self, name: &str, toml: &str, secret: &str) {
+        let file = self.dir.write(&format!("{name}.toml"), toml);
+        let args = ["destination", "add", file.to_str().expect("plain path")];
+        self.cli.run_secret(&self.args(&args), "--secret-fd", secret).expect(0);
+    }
+
+    /// Allows a source more than [`Office::propose`]'s.
+    pub fn add_source(&self, name: &str, effects: &str, destinations: &str) {
+        let environment = ["--environment", self.environment];
+        let rest = ["--effects", effects, "--destinations", destinations];
+        self.ok(&[&["source", "add", name][..], &environment, &rest].concat());
+    }
+
     /// Moves the manual clock.
     pub fn later(&self, minutes: u32) {
         self.minute.set(self.minute.get() + minutes);
@@ -141,7 +155,12 @@ impl Office {
     /// Hands in a proposal and returns the ids of its actions.
     #[track_caller]
     pub fn propose(&self, proposal: &Value) -> Vec<String> {
-        let args = self.args(&["propose", "-", "--source", "inbox-agent"]);
+        self.propose_as("inbox-agent", proposal)
+    }
+
+    #[track_caller]
+    pub fn propose_as(&self, source: &str, proposal: &Value) -> Vec<String> {
+        let args = self.args(&["propose", "-", "--source", source]);
         let answer = self.cli.run_input(&args, proposal.to_string().as_bytes()).expect(0).json();
         let actions = answer["actions"].as_array().expect("actions").iter();
         actions.map(|a| a["id"].as_str().expect("an id").to_owned()).collect()

@@ -10,6 +10,7 @@
 //! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`] — the only function with an outside effect |
 //! | `site`, `mail_api` | what HTTP kinds have in common: their table, mail as JSON, the connection test |
 //! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; and filing a copy |
+//! | `survey` | the record an action touches, as the destination shows it before an approval |
 //! | `providers` | the list; in `providers/NAME` `contract.toml` (facts with their source), `mod.rs` (code), `answers/` (recorded replies with the outcome each must get) |
 //!
 //! # Add a provider

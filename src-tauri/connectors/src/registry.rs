@@ -9,12 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 use toml::{Table, Value};
 
+/// Reads a kind's table.
+pub type ReadTable = fn(&Table, bool) -> Result<Box<dyn Settings>, FieldError>;
+
 /// What the list says of a provider.
 pub struct Provider {
     pub kind: fn() -> Kind,
     /// Reads the table named like the kind; unknown keys are refused before. The flag: the sandbox takes servers on this
     /// machine only.
-    pub read: fn(&Table, bool) -> Result<Box<dyn Settings>, FieldError>,
+    pub read: ReadTable,
 }
 
 /// A checked table of a destination file, of which a connector can be made.

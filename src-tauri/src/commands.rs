@@ -2,8 +2,7 @@
 
 use countersign_domain::{ActionId, State as Stand, Verdict};
 use countersign_engine::view::{
-    ActionDoc, ActionPage, DestinationRow, ErrorDoc, FeedEvent, FindingDoc, MailboxForm, NotTakenRow, Overview,
-    ProbeStep, SearchFilters,
+    ActionDoc, ActionPage, ErrorDoc, FeedEvent, FileDoc, FindingDoc, HeldRow, NotTakenRow, Overview, SearchFilters,
 };
 use countersign_engine::{Code, Desk, Failure};
 use serde::Serialize;
@@ -12,6 +11,9 @@ use tauri::{AppHandle, Emitter, State};
 
 use crate::shell::Shell;
 use crate::window::MAIN;
+use crate::worker;
+
+pub(crate) mod set_up;
 
 type Answer<T> = Result<T, ErrorDoc>;
 
@@ -59,8 +61,19 @@ pub(crate) async fn set_environment(shell: State<'_, Shell>, environment: String
 }
 
 #[tauri::command]
-pub(crate) async fn first_run(shell: State<'_, Shell>, owner: String, sandbox: bool) -> Answer<Overview> {
-    told(shell.first_run(&owner, sandbox).await)
+pub(crate) async fn first_run(
+    shell: State<'_, Shell>,
+    owner: String,
+    sandbox: bool,
+    passphrase: Option<String>,
+) -> Answer<Overview> {
+    told(shell.first_run(&owner, sandbox, passphrase.as_deref()).await)
+}
+
+/// Where first run keeps the secrets if the person chooses the encrypted file.
+#[tauri::command]
+pub(crate) async fn secrets_file(shell: State<'_, Shell>) -> Answer<String> {
+    Ok(shell.secrets_file().display().to_string())
 }
 
 #[tauri::command]
@@ -267,6 +280,40 @@ pub(crate) async fn ask_now(shell: State<'_, Shell>, id: String) -> Answer<Actio
 }
 
 #[tauri::command]
+pub(crate) async fn finish(shell: State<'_, Shell>, id: String) -> Answer<ActionDoc> {
+    told(shell.finish(&id).await)
+}
+
+#[tauri::command]
+pub(crate) async fn attach(
+    shell: State<'_, Shell>,
+    id: String,
+    filename: String,
+    content_type: String,
+    base64: String,
+) -> Answer<FileDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.attach(id, &filename, &content_type, &base64).await
+        }
+        .await,
+    )
+}
+
+/// The bytes of a file of an action, in base64.
+#[tauri::command]
+pub(crate) async fn file(shell: State<'_, Shell>, id: String, sha256: String) -> Answer<String> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.file(id, &sha256).await
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
 pub(crate) async fn resolve(
     shell: State<'_, Shell>,
     id: String,
@@ -321,30 +368,6 @@ pub(crate) async fn kept_text(shell: State<'_, Shell>, id: String) -> Answer<Opt
 }
 
 #[tauri::command]
-pub(crate) async fn probe_mailbox(
-    app: AppHandle,
-    shell: State<'_, Shell>,
-    form: MailboxForm,
-) -> Answer<Vec<ProbeStep>> {
-    let tell = move |step: &ProbeStep| {
-        if let Err(why) = app.emit_to(MAIN, "probe", step) {
-            tracing::warn!("the page was not told about a step: {why}");
-        }
-    };
-    told(async { shell.desk().await?.probe_mailbox(&form, &tell).await }.await)
-}
-
-#[tauri::command]
-pub(crate) async fn add_mailbox(shell: State<'_, Shell>, form: MailboxForm) -> Answer<DestinationRow> {
-    told(async { shell.desk().await?.add_mailbox(&form).await }.await)
-}
-
-#[tauri::command]
-pub(crate) async fn remove_destination(shell: State<'_, Shell>, name: String) -> Answer<()> {
-    told(async { shell.desk().await?.remove_destination(&name).await }.await)
-}
-
-#[tauri::command]
 pub(crate) async fn unlock(shell: State<'_, Shell>, passphrase: String) -> Answer<Overview> {
     told(shell.unlock(&passphrase).await)
 }
@@ -376,4 +399,25 @@ pub(crate) async fn export(shell: State<'_, Shell>, format: String) -> Answer<St
 pub(crate) async fn ui_ready(shell: State<'_, Shell>) -> Answer<()> {
     shell.painted();
     Ok(())
+}
+
+/// The answer to the question on quitting. Put back first, or leave what is held approved: it goes at the next start.
+#[tauri::command]
+pub(crate) async fn quit(app: AppHandle, shell: State<'_, Shell>, put_back: bool) -> Answer<()> {
+    told(
+        async {
+            if put_back {
+                let desk = shell.desk().await?;
+                desk.put_back_all(&desk.held().await?).await?;
+            }
+            worker::quit(&app, 0);
+            Ok(())
+        }
+        .await,
+    )
+}
+
+#[tauri::command]
+pub(crate) async fn held(shell: State<'_, Shell>) -> Answer<Vec<HeldRow>> {
+    told(async { shell.desk().await?.held().await }.await)
 }

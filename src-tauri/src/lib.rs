@@ -70,14 +70,36 @@ pub fn run() -> ExitCode {
             commands::file_copy,
             commands::keep_text,
             commands::kept_text,
-            commands::probe_mailbox,
-            commands::add_mailbox,
-            commands::remove_destination,
+            commands::set_up::destination_kinds,
+            commands::set_up::probe_destination,
+            commands::set_up::add_destination,
+            commands::set_up::test_destination,
+            commands::set_up::set_hold,
+            commands::set_up::set_repeats,
+            commands::set_up::pause_destination,
+            commands::set_up::sources,
+            commands::set_up::add_source,
+            commands::set_up::revoke_source,
+            commands::set_up::remove_destination,
             commands::unlock,
             commands::lock,
             commands::sending,
             commands::export,
             commands::ui_ready,
+            commands::finish,
+            commands::attach,
+            commands::file,
+            commands::secrets_file,
+            commands::quit,
+            commands::set_up::preferences,
+            commands::set_up::set_undo_seconds,
+            commands::set_up::set_expiry_hours,
+            commands::set_up::set_notifications,
+            commands::set_up::set_quiet_hours,
+            commands::set_up::quiet_until_tomorrow,
+            commands::set_up::back_up,
+            commands::set_up::purge,
+            commands::held,
         ])
         .setup(move |app| {
             let (painted, seen) = mpsc::channel();
@@ -158,11 +180,13 @@ fn limit() -> Duration {
 
 fn on_event(app: &AppHandle, event: RunEvent) {
     match event {
-        RunEvent::WindowEvent { event: WindowEvent::CloseRequested { api, .. }, .. } if tray::has_host() => {
-            // The tray leads back to it. Sending goes on.
-            if let Some(window) = app.get_webview_window(window::MAIN)
-                && window.hide().is_ok()
-            {
+        RunEvent::WindowEvent { event: WindowEvent::CloseRequested { api, .. }, .. } => {
+            if !tray::has_host() {
+                // Nothing would lead back to it: closing is quitting, and the question needs the window.
+                api.prevent_close();
+                worker::ask_to_quit(app, 0);
+            } else if app.get_webview_window(window::MAIN).is_some_and(|window| window.hide().is_ok()) {
+                // The tray leads back to it. Sending goes on.
                 api.prevent_close();
             }
         }
@@ -171,7 +195,7 @@ fn on_event(app: &AppHandle, event: RunEvent) {
             if app.try_state::<shell::Shell>().is_some_and(|shell| !shell.stop.is_cancelled()) =>
         {
             api.prevent_exit();
-            worker::quit(app, code.unwrap_or_default());
+            worker::ask_to_quit(app, code.unwrap_or_default());
         }
         _ => {}
     }

@@ -1,6 +1,8 @@
 //! What the window's commands share: the home once it is open, the one worker of it, and the page's word that it is on
 //! the screen.
 
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,6 +44,8 @@ pub(crate) struct Open {
     pub(crate) embedded: Option<Embedded>,
     /// Set while this process is the one that dispatches.
     pub(crate) dispatcher: OnceCell<Arc<Dispatcher>>,
+    /// Whether something approved was still held when we last looked.
+    pub(crate) holding: AtomicBool,
 }
 
 impl Shell {
@@ -80,6 +84,7 @@ impl Shell {
             intake: Arc::new(Intake::open(&core).await?),
             embedded: Embedded::start(&core).await?,
             dispatcher: OnceCell::new(),
+            holding: AtomicBool::new(false),
             core,
         };
         let fresh = Arc::new(fresh);
@@ -92,7 +97,7 @@ impl Shell {
     pub(crate) async fn overview(&self) -> Result<Overview, Failure> {
         if !self.home.exists() {
             return match &self.try_as {
-                Some(owner) => self.first_run(owner, true).await,
+                Some(owner) => self.first_run(owner, true, None).await,
                 None => Ok(no_home(None)),
             };
         }
@@ -107,11 +112,37 @@ impl Shell {
         }
     }
 
-    pub(crate) async fn first_run(&self, owner: &str, sandbox: bool) -> Result<Overview, Failure> {
-        let secrets = self.secrets.clone().unwrap_or(SecretsChoice::Keychain);
-        let args = InitArgs { owner: owner.to_owned(), sandbox, secrets, passphrase: None };
+    /// Beside the home, never in it: it holds the mark by which a copied home is noticed.
+    pub(crate) fn secrets_file(&self) -> PathBuf {
+        match &self.secrets {
+            Some(SecretsChoice::File(path)) => path.clone(),
+            _ => {
+                let mut name = self.home.dir().file_name().unwrap_or_default().to_owned();
+                name.push(".secrets");
+                self.home.dir().with_file_name(name)
+            }
+        }
+    }
+
+    /// Makes the home. With a passphrase the person has chosen the encrypted file; without, the system's key store, and if
+    /// there is none nothing is made.
+    pub(crate) async fn first_run(
+        &self,
+        owner: &str,
+        sandbox: bool,
+        passphrase: Option<&str>,
+    ) -> Result<Overview, Failure> {
+        let passphrase = passphrase.map(Passphrase::new).transpose()?;
+        let secrets = match &passphrase {
+            Some(_) => SecretsChoice::File(self.secrets_file()),
+            None => self.secrets.clone().unwrap_or(SecretsChoice::Keychain),
+        };
+        let args = InitArgs { owner: owner.to_owned(), sandbox, secrets, passphrase: passphrase.clone() };
         self.home.init(args, &Clock::System).await?;
-        let open = self.open(None).await?;
+        let open = self.open(passphrase.clone()).await?;
+        if passphrase.is_some() {
+            open.desk.unlock(passphrase.as_ref()).await?;
+        }
         sandbox_home::furnish(&open.desk, SANDBOX_UNDO_SECONDS).await?;
         if let Some(embedded) = &open.embedded {
             sandbox_home::tell_story(&open.core, &open.intake, embedded).await?;
@@ -129,12 +160,13 @@ impl Shell {
     pub(crate) async fn ask_now(&self, id: &str) -> Result<ActionDoc, Failure> {
         let open = self.open(None).await?;
         let id = open.desk.resolve_id(id).await?;
-        match open.dispatcher.get() {
-            Some(dispatcher) => dispatcher.ask_now(id).await?,
-            // Another process dispatches, or nobody does yet: the lock tells which.
-            None => Dispatcher::start(open.core.clone()).await?.ask_now(id).await?,
-        };
-        open.desk.action(id).await
+        open.desk.ask_now(&*dispatcher(&open).await?, id).await
+    }
+
+    pub(crate) async fn finish(&self, id: &str) -> Result<ActionDoc, Failure> {
+        let open = self.open(None).await?;
+        let id = open.desk.resolve_id(id).await?;
+        open.desk.finish(&*dispatcher(&open).await?, id).await
     }
 
     pub(crate) async fn file_copy(&self, id: &str) -> Result<ActionDoc, Failure> {
@@ -142,6 +174,15 @@ impl Shell {
         let id = open.desk.resolve_id(id).await?;
         open.core.file_copy(id).await?;
         open.desk.action(id).await
+    }
+
+    /// How many approved actions are still held; none of a home that was never opened.
+    pub(crate) async fn held(&self) -> usize {
+        let open = self.open.lock().await.clone();
+        match open {
+            Some(open) => open.desk.held().await.map_or(0, |held| held.len()),
+            None => 0,
+        }
     }
 
     /// The page says that it is on the screen.
@@ -153,18 +194,55 @@ impl Shell {
     }
 }
 
+/// The one that works here. Another process dispatches, or nobody does yet: the lock tells which.
+async fn dispatcher(open: &Open) -> Result<Arc<Dispatcher>, Failure> {
+    match open.dispatcher.get() {
+        Some(dispatcher) => Ok(Arc::clone(dispatcher)),
+        None => Dispatcher::start(open.core.clone()).await.map(Arc::new),
+    }
+}
+
 fn no_home(why: Option<&Failure>) -> Overview {
     countersign_engine::desk::no_home(&Clock::System, why.map(Failure::doc).as_ref())
 }
 
 /// The kill switch of the tray. Off needs nobody's presence.
 pub(crate) fn stop_sending(app: &AppHandle) {
+    from_tray(app, "sending was not switched off", |desk| async move { desk.sending(false).await.map(drop) });
+}
+
+/// Takes back the last approval that is still held.
+pub(crate) fn undo_last(app: &AppHandle) {
+    from_tray(app, "nothing was put back", |desk| async move {
+        let held = desk.held().await?;
+        desk.put_back_all(held.get(..1).unwrap_or_default()).await
+    });
+}
+
+/// Notifications are quiet until tomorrow, or tell again.
+pub(crate) fn toggle_quiet(app: &AppHandle) {
+    from_tray(app, "notifications stay as they are", |desk| async move {
+        let on = desk.preferences().await?.quiet_until.is_none();
+        desk.quiet_until_tomorrow(on).await
+    });
+}
+
+fn from_tray<W, F>(app: &AppHandle, otherwise: &'static str, work: W)
+where
+    W: FnOnce(Desk) -> F + Send + 'static,
+    F: Future<Output = Result<(), Failure>> + Send,
+{
     let app = app.clone();
     tauri::async_runtime::spawn(async move {
-        let stopped = async { app.state::<Shell>().desk().await?.sending(false).await }.await;
-        match stopped {
-            Ok(now) => tray::show(&app, &now),
-            Err(failure) => tracing::error!("sending was not switched off: {failure}"),
+        let done = async {
+            let desk = app.state::<Shell>().desk().await?;
+            work(desk.clone()).await?;
+            tray::show(&app, &desk.overview().await?);
+            tray::hold(&app, &desk.held().await?, desk.core().clock.now());
+            Ok::<_, Failure>(())
+        };
+        if let Err(failure) = done.await {
+            tracing::error!("{otherwise}: {failure}");
         }
     });
 }

@@ -1,17 +1,22 @@
 //! The tray: counts, opening, the kill switch, quitting. Everything in it is also in the window, since some desktops show
 //! no tray.
 
-use countersign_engine::view::Overview;
+use countersign_domain::Timestamp;
+use countersign_engine::view::{HeldRow, Overview};
 use tauri::image::Image;
 use tauri::menu::{Menu, MenuItem, PredefinedMenuItem};
 use tauri::tray::{TrayIcon, TrayIconBuilder};
 use tauri::{AppHandle, Manager, Wry};
 
-use crate::{shell, window};
+use crate::{shell, window, worker};
 
 const PLAIN: &[u8] = include_bytes!("../icons/tray.png");
 const WAITING: &[u8] = include_bytes!("../icons/tray-waiting.png");
 const UNKNOWN: &[u8] = include_bytes!("../icons/tray-unknown.png");
+
+const NOTHING_HELD: &str = "Nothing to undo";
+const QUIET: &str = "Quiet until tomorrow";
+const TELL_AGAIN: &str = "Notifications are quiet. Tell again";
 
 /// The items whose words change.
 pub(crate) struct Tray {
@@ -20,7 +25,9 @@ pub(crate) struct Tray {
     awaiting: MenuItem<Wry>,
     unknown: MenuItem<Wry>,
     review: MenuItem<Wry>,
+    undo: MenuItem<Wry>,
     stop: MenuItem<Wry>,
+    quiet: MenuItem<Wry>,
 }
 
 pub(crate) fn build(app: &AppHandle) -> tauri::Result<()> {
@@ -30,25 +37,48 @@ pub(crate) fn build(app: &AppHandle) -> tauri::Result<()> {
     let awaiting = item("awaiting", "Awaiting you", true)?;
     let unknown = item("unknown", "Unknown", true)?;
     let review = item("review", "Needs review", true)?;
+    let undo = item("undo", NOTHING_HELD, false)?;
+    let quiet = item("quiet", QUIET, true)?;
+    let settings = item("settings", "Settings", true)?;
     let stop = item("stop", "Stop sending for now", true)?;
-    let quit = item("quit", "Quit", true)?;
+    let quit = item("quit", "Quit…", true)?;
     let line = || PredefinedMenuItem::separator(app);
     let menu = Menu::with_items(
         app,
-        &[&head, &line()?, &open, &awaiting, &unknown, &review, &line()?, &stop, &line()?, &quit],
+        &[
+            &head,
+            &line()?,
+            &open,
+            &awaiting,
+            &unknown,
+            &review,
+            &line()?,
+            &undo,
+            &stop,
+            &quiet,
+            &settings,
+            &line()?,
+            &quit,
+        ],
     )?;
     let icon = TrayIconBuilder::with_id("countersign")
         .icon(Image::from_bytes(PLAIN)?)
         .tooltip("Countersign")
         .menu(&menu)
         .on_menu_event(|app, event| match event.id().as_ref() {
+            "undo" => shell::undo_last(app),
             "stop" => shell::stop_sending(app),
-            "quit" => app.exit(0),
-            // Counts lead to the window, where the reasons are. Nothing is decided from here.
+            "quiet" => shell::toggle_quiet(app),
+            "quit" => worker::ask_to_quit(app, 0),
+            // Counts lead to the window, where the reasons are. Nothing is decided from here but to take back.
+            "awaiting" => window::go(app, "awaiting"),
+            "unknown" => window::go(app, "unknown"),
+            "review" => window::go(app, "needs_review"),
+            "settings" => window::go(app, "settings"),
             _ => window::focus(app, None),
         })
         .build(app)?;
-    app.manage(Tray { icon, head, awaiting, unknown, review, stop });
+    app.manage(Tray { icon, head, awaiting, unknown, review, undo, stop, quiet });
     Ok(())
 }
 
@@ -57,6 +87,32 @@ pub(crate) fn show(app: &AppHandle, now: &Overview) {
     let Some(tray) = app.try_state::<Tray>() else { return };
     if let Err(why) = tray.update(now) {
         tracing::warn!("the tray was not brought up to date: {why}");
+    }
+}
+
+/// Says what Undo would take back, with the seconds left.
+pub(crate) fn hold(app: &AppHandle, held: &[HeldRow], now: Timestamp) {
+    let Some(tray) = app.try_state::<Tray>() else { return };
+    let last = held.first();
+    let text = last.map_or_else(|| NOTHING_HELD.to_owned(), |row| undo_words(row, now));
+    if let Err(why) = tray.undo.set_text(text).and_then(|()| tray.undo.set_enabled(last.is_some())) {
+        tracing::warn!("the tray was not brought up to date: {why}");
+    }
+}
+
+fn undo_words(row: &HeldRow, now: Timestamp) -> String {
+    let what = match row.effect.as_str() {
+        "email.reply" => "reply",
+        "email.send" => "email",
+        "crm.note" => "note",
+        "crm.task" => "task",
+        _ => "change",
+    };
+    let seconds = row.until.parse::<Timestamp>().map_or(0, |until| until.since(now).as_millis().div_ceil(1000));
+    let who = row.who.split_whitespace().next().filter(|word| !word.contains('@'));
+    match who {
+        Some(who) => format!("Undo: {what} to {who} ({seconds} s)"),
+        None => format!("Undo: {what} {} ({seconds} s)", row.id),
     }
 }
 
@@ -69,6 +125,7 @@ impl Tray {
         self.review.set_text(format!("Needs review  {}", counts.needs_review))?;
         self.stop.set_text(if now.sending { "Stop sending for now" } else { "Sending is off" })?;
         self.stop.set_enabled(now.sending)?;
+        self.quiet.set_text(if now.quiet { TELL_AGAIN } else { QUIET })?;
         // What is not known outranks what is waiting.
         let picture = match (counts.unknown, counts.awaiting) {
             (0, 0) => PLAIN,
@@ -120,6 +177,20 @@ mod tests {
         assert_eq!(head(2, 0), "2 on the way");
         assert_eq!(head(0, 1), "1 unknown");
         assert_eq!(head(2, 1), "2 on the way, 1 unknown");
+    }
+
+    #[test]
+    fn r38_undo_says_whose_it_is_and_how_long_it_is_there_and_never_an_address() {
+        let now = Timestamp::from_millis(1_000_000);
+        let row = |who: &str| HeldRow {
+            id: "A-7".into(),
+            effect: "email.reply".into(),
+            who: who.into(),
+            until: Timestamp::from_millis(1_005_200).to_string(),
+        };
+        assert_eq!(undo_words(&row("Marta Lindqvist"), now), "Undo: reply to Marta (6 s)");
+        assert_eq!(undo_words(&row("marta@shop.example"), now), "Undo: reply A-7 (6 s)");
+        assert_eq!(undo_words(&row(""), now), "Undo: reply A-7 (6 s)");
     }
 
     #[test]

@@ -40,6 +40,14 @@ pub(crate) fn focus(app: &AppHandle, open: Option<&str>) {
     }
 }
 
+/// Shows the window at one of its views.
+pub(crate) fn go(app: &AppHandle, screen: &str) {
+    focus(app, None);
+    if let Err(why) = app.emit_to(MAIN, "go", serde_json::json!({ "screen": screen })) {
+        tracing::warn!("the page was not told where to go: {why}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

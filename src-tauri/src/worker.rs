@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use countersign_engine::intake::http;
 use countersign_engine::{Code, Dispatcher};
-use tauri::{AppHandle, Manager};
+use tauri::{AppHandle, Emitter, Manager};
 
 use crate::shell::{Open, Shell};
+use crate::window;
 
 /// Where sources reach the running app, unless something else listens there.
 const DOOR: &str = "127.0.0.1:7420";
@@ -25,6 +26,24 @@ pub(crate) fn start(app: &AppHandle, open: &Arc<Open>) {
         if seen.is_some() {
             let _working = shell.working.lock().await;
             tokio::join!(dispatch(&shell, &open), listen(&shell, &open));
+        }
+    });
+}
+
+/// Quits; but while something approved is still held a person is asked first (F38). A window that nobody can see asks
+/// nothing: what is held stays approved and leaves at the next start.
+pub(crate) fn ask_to_quit(app: &AppHandle, code: i32) {
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        let shell = app.state::<Shell>();
+        let held = if shell.visible.is_cancelled() && code == 0 { shell.held().await } else { 0 };
+        if held == 0 {
+            return quit(&app, code);
+        }
+        window::focus(&app, None);
+        if let Err(why) = app.emit_to(window::MAIN, "quit", serde_json::json!({ "held": held })) {
+            tracing::warn!("nobody could be asked about quitting: {why}");
+            quit(&app, code);
         }
     });
 }

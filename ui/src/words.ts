@@ -2,6 +2,7 @@
 // section 13. Sentences are whole: nothing is built from parts, so that a language with another order can be added.
 
 import { review } from "./words/review";
+import { setup } from "./words/setup";
 import { views } from "./words/views";
 
-export const w = { ...review, ...views } as const;
+export const w = { ...review, ...views, ...setup } as const;

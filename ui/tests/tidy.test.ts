@@ -72,7 +72,7 @@ describe("the catalogue", () => {
   });
 
   it("r37_words_that_are_never_used", () => {
-    const text = ["words/review.ts", "words/views.ts"].map((name) => read(join(root, name))).join("\n");
+    const text = ["words/review.ts", "words/views.ts", "words/setup.ts"].map((name) => read(join(root, name))).join("\n");
     for (const never of [/\bOops\b/i, /\bRetry\b/i, /\bSuccess\b/i, /Guaranteed/i, /Exactly once/i, /Something went wrong/i, /Are you sure/i, /try again later/i, /Sent ✓/, /delivered successfully/i, /!["`]/]) expect(text).not.toMatch(never);
   });
 });

@@ -6,14 +6,18 @@
 //! | `lists`, `export` | pages, search, counts, the overview; the record as a file |
 //! | `risks`, `follows`, `records` | findings, and what was cleared; the record at a CRM |
 //! | `decide` | edit, approve and the other decisions |
-//! | `set_up`, `outcomes` | mailboxes and other destinations, sources, sending; where a source is told of outcomes |
+//! | `files`, `preferences` | files a person attaches; what they set, backup, retention |
+//! | `set_up`, `forms`, `outcomes` | destinations, sources, sending; destinations as the window sets them up; where a source is told of outcomes |
 
 mod decide;
 mod document;
 mod export;
+mod files;
 mod follows;
+mod forms;
 mod lists;
 mod outcomes;
+mod preferences;
 mod records;
 mod risks;
 mod set_up;
@@ -47,11 +51,18 @@ pub struct Desk {
     presence: Arc<Mutex<Option<Presence>>>,
     shown: Arc<Mutex<Option<String>>>,
     dispatches: Arc<AtomicBool>,
+    attached: files::Attached,
 }
 
 impl Desk {
     pub fn new(core: Core) -> Desk {
-        Desk { core, presence: Arc::default(), shown: Arc::default(), dispatches: Arc::default() }
+        Desk {
+            core,
+            presence: Arc::default(),
+            shown: Arc::default(),
+            dispatches: Arc::default(),
+            attached: files::Attached::default(),
+        }
     }
 
     pub fn core(&self) -> &Core {
@@ -203,7 +214,8 @@ impl Desk {
 
     async fn as_edited(&self, id: ActionId, value: serde_json::Value) -> Result<(ActionKey, Payload, Detail), Failure> {
         let detail = self.ledger().detail(id).await?;
-        let payload = Payload::parse(&detail.record.row.effect, value, &detail.attachments)
+        let known = self.files_of(&detail);
+        let payload = Payload::parse(&detail.record.row.effect, value, &known)
             .map_err(|e| Failure::from(e.within("payload")).on(id))?;
         let key = detail
             .record

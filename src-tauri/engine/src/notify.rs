@@ -61,6 +61,23 @@ impl Bundler {
         }
     }
 
+    /// Takes news while a person wants quiet: it is told afterwards, in one bundle. A doubt that settles meanwhile is told
+    /// to nobody.
+    pub fn keep(&mut self, notice: Notice) {
+        match notice.what {
+            News::Unknown if !self.unknown.insert(notice.action) => {}
+            News::Settled if !self.unknown.remove(&notice.action) => {}
+            News::Settled => {
+                let before = self.waiting.len();
+                self.waiting.retain(|n| n.action != notice.action || n.what != News::Unknown);
+                if self.waiting.len() == before {
+                    self.waiting.push(notice);
+                }
+            }
+            _ => self.waiting.push(notice),
+        }
+    }
+
     /// The bundle, once its time has come.
     pub fn due(&mut self, now: Timestamp) -> Option<Due> {
         if self.waiting.is_empty() || self.last.is_some_and(|last| now.since(last) < BUNDLE) {
@@ -100,6 +117,12 @@ impl Notifier {
             return Ok(());
         }
         let now = self.core.clock.now();
+        if self.core.settings.quiet(now).await? {
+            for notice in notices {
+                self.bundler.keep(notice);
+            }
+            return Ok(());
+        }
         let mut due = Vec::new();
         for notice in notices {
             due.extend(self.bundler.take(notice, now));
@@ -227,6 +250,18 @@ mod tests {
         assert!(bundler.take(notice(1, News::Unknown), minute(1)).is_some());
         assert_eq!(bundler.take(notice(1, News::Unknown), minute(2)), None);
         assert!(bundler.take(notice(1, News::Settled), minute(3)).is_some());
+    }
+
+    #[test]
+    fn r38_what_came_in_quiet_hours_is_told_afterwards_in_one_bundle() {
+        let mut bundler = Bundler::default();
+        assert!(bundler.take(notice(1, News::Unknown), minute(0)).is_some());
+        for news in [notice(1, News::Settled), notice(2, News::DraftWaiting), notice(3, News::Unknown)] {
+            bundler.keep(news);
+        }
+        bundler.keep(notice(3, News::Settled));
+        let bundle = bundler.due(minute(1));
+        assert_eq!(bundle, Some(Due::Many(vec![notice(1, News::Settled), notice(2, News::DraftWaiting)])));
     }
 
     #[test]

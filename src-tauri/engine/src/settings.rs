@@ -19,6 +19,57 @@ const EXPIRY: &str = "expiry_hours";
 const NOTIFY_NAMES: &str = "notifications/names";
 const NOTIFY: &str = "notifications";
 const UNDO: &str = "undo_seconds";
+const QUIET_UNTIL: &str = "quiet/until";
+const QUIET_HOURS: &str = "quiet/hours";
+
+/// Hours of the day in which notifications are quiet, in minutes after midnight by this computer's clock. They may go past
+/// midnight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuietHours {
+    pub from: u16,
+    pub to: u16,
+}
+
+impl QuietHours {
+    /// Two times of the day, `22:00` and `07:30`.
+    ///
+    /// # Errors
+    /// Bad input with the field for what is no time of a day, and for two that are the same.
+    pub fn parse(from: &str, to: &str) -> Result<QuietHours, Failure> {
+        let minutes = |field: &str, text: &str| {
+            let (hour, minute) = text.split_once(':').unwrap_or((text, ""));
+            match (hour.parse::<u16>(), minute.parse::<u16>()) {
+                (Ok(hour), Ok(minute)) if hour < 24 && minute < 60 => Ok(hour * 60 + minute),
+                _ => Err(Failure::bad_input(field, "a time of the day such as 22:00 is expected")),
+            }
+        };
+        let hours = QuietHours { from: minutes("quiet_from", from)?, to: minutes("quiet_to", to)? };
+        if hours.from == hours.to {
+            return Err(Failure::bad_input("quiet_to", "the two times are the same"));
+        }
+        Ok(hours)
+    }
+
+    fn has(self, minute: u16) -> bool {
+        if self.from < self.to {
+            (self.from..self.to).contains(&minute)
+        } else {
+            minute >= self.from || minute < self.to
+        }
+    }
+
+    /// As `HH:MM`, from and to.
+    pub fn texts(self) -> (String, String) {
+        let text = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
+        (text(self.from), text(self.to))
+    }
+}
+
+/// The moment as a clock on this computer's wall shows it.
+fn local(now: Timestamp) -> jiff::Zoned {
+    let moment = jiff::Timestamp::from_millisecond(now.millis()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    moment.to_zoned(jiff::tz::TimeZone::system())
+}
 
 /// Key of the switch of an environment; `on` or `off`. Live is off until somebody switched it on.
 pub(crate) fn sending_key(environment: &str) -> String {
@@ -171,6 +222,62 @@ impl Settings {
         Ok(self.ledger.set_setting(NOTIFY_NAMES, word(names), &by.0, now).await?)
     }
 
+    /// Whether notifications are quiet at this moment.
+    pub async fn quiet(&self, now: Timestamp) -> Result<bool, Failure> {
+        if self.quiet_until().await?.is_some_and(|until| now < until) {
+            return Ok(true);
+        }
+        let hours = self.quiet_hours().await?;
+        Ok(hours.is_some_and(|hours| {
+            let local = local(now);
+            hours.has(u16::from(local.hour().unsigned_abs()) * 60 + u16::from(local.minute().unsigned_abs()))
+        }))
+    }
+
+    pub async fn quiet_until(&self) -> Result<Option<Timestamp>, Failure> {
+        let stored = self.ledger.setting(QUIET_UNTIL).await?.filter(|text| !text.is_empty());
+        let parse =
+            |text: String| text.parse().map_err(|_| Failure::integrity("the setting quiet/until is not a time"));
+        stored.map(parse).transpose()
+    }
+
+    /// Until eight in the morning of the next day by this computer's clock; or not at all.
+    pub async fn set_quiet_until_tomorrow(&self, on: bool, by: &PersonId, now: Timestamp) -> Result<(), Failure> {
+        let text = if on {
+            let morning = local(now)
+                .tomorrow()
+                .and_then(|day| day.with().hour(8).minute(0).second(0).subsec_nanosecond(0).build())
+                .map_err(|e| Failure::internal(format!("there is no tomorrow: {e}")))?;
+            Timestamp::from_millis(morning.timestamp().as_millisecond()).to_string()
+        } else {
+            String::new()
+        };
+        Ok(self.ledger.set_setting(QUIET_UNTIL, &text, &by.0, now).await?)
+    }
+
+    pub async fn quiet_hours(&self) -> Result<Option<QuietHours>, Failure> {
+        let stored = self.ledger.setting(QUIET_HOURS).await?.filter(|text| !text.is_empty());
+        let bad = || Failure::integrity("the setting quiet/hours is not two times");
+        let parse = |text: String| {
+            let (from, to) = text.split_once(' ').ok_or_else(bad)?;
+            QuietHours::parse(from, to).map_err(|_| bad())
+        };
+        stored.map(parse).transpose()
+    }
+
+    pub async fn set_quiet_hours(
+        &self,
+        hours: Option<QuietHours>,
+        by: &PersonId,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        let text = hours.map_or_else(String::new, |hours| {
+            let (from, to) = hours.texts();
+            format!("{from} {to}")
+        });
+        Ok(self.ledger.set_setting(QUIET_HOURS, &text, &by.0, now).await?)
+    }
+
     async fn number(&self, key: &str, default: u32) -> Result<u32, Failure> {
         match self.ledger.setting(key).await? {
             None => Ok(default),
@@ -203,4 +310,28 @@ pub fn present(environment: &str, presence: Option<&Presence>, what: &str) -> Re
     Err(Failure::locked(format!(
         "{what} in {environment} needs the passphrase; give it on the terminal or with --passphrase-fd"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r38_quiet_hours_may_go_past_midnight() {
+        let night = QuietHours::parse("22:00", "07:30").unwrap();
+        let at = |hour: u16, minute: u16| night.has(hour * 60 + minute);
+        assert!(at(22, 0) && at(23, 59) && at(0, 0) && at(7, 29));
+        assert!(!at(7, 30) && !at(12, 0) && !at(21, 59));
+        let noon = QuietHours::parse("12:00", "13:00").unwrap();
+        assert!(noon.has(12 * 60) && noon.has(13 * 60 - 1) && !noon.has(13 * 60) && !noon.has(0));
+        assert_eq!(night.texts(), ("22:00".to_owned(), "07:30".to_owned()));
+    }
+
+    #[test]
+    fn r38_what_is_no_time_of_the_day_is_refused_with_its_field() {
+        let field = |from: &str, to: &str| QuietHours::parse(from, to).unwrap_err().field.unwrap();
+        assert_eq!(field("24:00", "07:00"), "quiet_from");
+        assert_eq!(field("22:00", "7"), "quiet_to");
+        assert_eq!(field("22:00", "22:00"), "quiet_to");
+    }
 }

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
+mod window;
+
+pub use window::{DestinationForm, FileDoc, FormFieldDoc, HeldRow, KindDoc, Preferences, PurgedDoc};
+
 /// Times are RFC 3339 in UTC (`2026-11-02T09:15:00Z`), ids are texts such as `A-17`.
 pub type Time = String;
 
@@ -331,9 +335,11 @@ pub struct DestinationRow {
     pub environment: String,
     pub account: String,
     pub undo_seconds: u32,
-    /// `reachable`, `paused`, `signed_out` or `not_tried`.
+    /// `reachable`, `paused`, `signed_out`, `held` (by a person) or `not_tried`.
     pub health: String,
     pub health_text: String,
+    /// Whether it finishes under the same key by itself; None where it recognises no repeat.
+    pub repeats_by_itself: Option<bool>,
     pub contracts: Vec<ContractDoc>,
 }
 
@@ -358,6 +364,8 @@ pub struct Overview {
     pub locked: bool,
     /// Set when there is no keychain: what to do.
     pub no_keychain: Option<String>,
+    /// Whether notifications are quiet now.
+    pub quiet: bool,
     pub destinations: Vec<DestinationRow>,
     /// Last journal number this overview includes.
     pub seq: i64,
@@ -375,23 +383,6 @@ pub struct ProbeStep {
     pub text: String,
     /// Milliseconds the step took, once it ended.
     pub took_ms: Option<u32>,
-}
-
-/// A mailbox as typed in the window; the same facts as a destination file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export)]
-pub struct MailboxForm {
-    pub name: String,
-    pub environment: String,
-    pub from: String,
-    pub smtp: String,
-    pub imap: Option<String>,
-    pub username: String,
-    pub password: String,
-    pub undo_seconds: u32,
-    pub sent_folder: String,
-    pub files_sent_itself: String,
-    pub ca_file: Option<String>,
 }
 
 /// The journal moved: what the window should read again.

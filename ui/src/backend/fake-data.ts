@@ -37,6 +37,7 @@ export const destinations: DestinationRow[] = [
     undo_seconds: 10,
     health: "reachable",
     health_text: "Last receipt 09:31 today",
+    repeats_by_itself: null,
     contracts: [contract],
   },
   {
@@ -47,9 +48,38 @@ export const destinations: DestinationRow[] = [
     undo_seconds: 30,
     health: "reachable",
     health_text: "Last receipt yesterday",
+    repeats_by_itself: null,
     contracts: [{ ...contract, destination: "Workshop mailbox", can_be_looked_up: "No. This mailbox has no server to read.", certainty: 1 }],
   },
+  {
+    name: "Orders",
+    kind: "resend",
+    environment: "live",
+    account: "api.resend.com, orders@brackenhall.example",
+    undo_seconds: 10,
+    health: "reachable",
+    health_text: "Last receipt 08:12 today",
+    repeats_by_itself: true,
+    contracts: ["email.send", "email.reply"].map((effect) => ({ destination: "Orders", kind: "resend", effect, if_answer_lost: "We finish under the same key. If the first one got through we get its receipt, if not this is the first.", recognises_repeat: "For 24 hours. Other content under the same key is refused.", can_be_looked_up: "By receipt. Not finding it proves nothing.", certainty: 3, sources: ["resend.com/docs, idempotency keys, read 2026-11-02"] })),
+  },
+  {
+    name: "Customer records",
+    kind: "hubspot",
+    environment: "live",
+    account: "HubSpot, Brackenhall",
+    undo_seconds: 10,
+    health: "reachable",
+    health_text: "",
+    repeats_by_itself: null,
+    contracts: ["crm.note", "crm.task"].map((effect) => ({ destination: "Customer records", kind: "hubspot", effect, if_answer_lost: "We look it up, then you decide. Nothing is sent again by itself.", recognises_repeat: "No. A second one would be a second message, so we never send one by ourselves.", can_be_looked_up: "By our reference, after a delay. Not finding it proves nothing.", certainty: 2, sources: ["developers.hubspot.com, notes, read 2026-11-02"] })),
+  },
 ];
+
+/** The bytes of pretend files, by digest, for looking at them. */
+export const fakeFiles: Record<string, string> = {
+  ["5b".repeat(32)]: btoa("Lieferplan\n\nDonnerstag, 16. Mai: Abholung\nDienstag, 21. Mai: Lieferung"),
+  ["5c".repeat(32)]: btoa("MZ not a document"),
+};
 
 export type Seed = Partial<ActionDoc> & { id: string };
 
@@ -172,7 +202,7 @@ Noor Brackley
 Brackenhall Workshop`;
 
 function withFile(doc: ActionDoc, filename: string, size: number): ActionDoc {
-  (doc.payload as { attachments: unknown[] }).attachments.push({ filename, content_type: "application/pdf", size, sha256: "5b".repeat(32) });
+  (doc.payload as { attachments: unknown[] }).attachments.push({ filename, content_type: filename.endsWith(".txt") ? "text/plain" : "application/pdf", size, sha256: "5b".repeat(32) });
   return doc;
 }
 

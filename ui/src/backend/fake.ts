@@ -8,9 +8,11 @@ import type { FeedEvent } from "../bindings/FeedEvent";
 import type { OfferDoc } from "../bindings/OfferDoc";
 import type { Overview } from "../bindings/Overview";
 import type { ProbeStep } from "../bindings/ProbeStep";
+import { bytesOf } from "../lib/base64";
 import { emailOf } from "../lib/payload";
 import type { Backend, View } from "./index";
-import { OWNER, ago, destinations, email, finding, notTakenRows, seeds, seq } from "./fake-data";
+import { OWNER, ago, destinations, email, fakeFiles, finding, notTakenRows, seeds, seq } from "./fake-data";
+import { setUp } from "./fake-setup";
 
 const ask = new URLSearchParams(typeof location === "undefined" ? "" : location.search);
 const flag = (name: string) => ask.has(name);
@@ -20,7 +22,12 @@ function refuse(code: string, message: string, more: Partial<ErrorDoc> = {}): ne
 }
 
 async function sha256(text: string): Promise<string> {
-  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return hex(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+}
+
+const digestOf = async (base64: string) => hex(await crypto.subtle.digest("SHA-256", bytesOf(base64)));
+
+function hex(bytes: ArrayBuffer): string {
   return Array.from(new Uint8Array(bytes), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
@@ -54,7 +61,7 @@ function offersOf(doc: ActionDoc): OfferDoc[] {
     const open = doc.state === "unknown";
     const list = [
       offer("ask", true, "Only looks. Sends nothing. Settles most cases within 10 minutes.", open),
-      offer("finish", false, `Not offered. This mailbox can’t recognise a repeat, so ${who} could get it twice.`),
+      doc.contract?.certainty === 3 ? offer("finish", open && doc.attempts.length < 3, `${doc.destination} answers a repeat with the first result until 10:15 tomorrow. If the first one got through you get its receipt.`, open) : offer("finish", false, `Not offered. This mailbox can’t recognise a repeat, so ${who} could get it twice.`),
       offer("happened", open, `For example, ${who} answered. Recorded as accepted, on your word.`),
       offer("did_not_happen", open, doc.revised ? `Not offered. ${doc.revised_by} follows it, so this one never goes again.` : `You sign it. The same message goes again; ${who} may get it twice if you are wrong.`),
       offer("revise", !doc.revised, doc.revised ? `Done: ${doc.revised_by} follows it.` : `A new action with its own approval. ${who} may get two messages.`),
@@ -112,6 +119,9 @@ export async function makeFake(): Promise<Backend> {
   const feeds = new Set<(event: FeedEvent) => void>();
   const probes = new Set<(step: ProbeStep) => void>();
   const opens = new Set<(id: string) => void>();
+  const quits = new Set<(held: number) => void>();
+  const goes = new Set<(screen: string) => void>();
+  const files = new Map<string, string>();
   const timers = new Map<string, ReturnType<typeof setTimeout>>();
   const mailboxes = structuredClone(destinations);
   const undoSeconds = Number(ask.get("undo") ?? 10);
@@ -207,8 +217,9 @@ export async function makeFake(): Promise<Backend> {
       frozen_text: null,
       another_dispatcher: flag("other"),
       locked,
-      no_keychain: flag("nokeychain") ? "Start a key store such as gnome-keyring, or set one up with a passphrase." : null,
+      no_keychain: flag("nokeychain") && homed ? "Start a key store such as gnome-keyring, or set one up with a passphrase." : null,
       destinations: mailboxes.filter((m) => m.environment === environment).map((m) => ({ ...m, health: flag("down") ? "paused" : m.health })),
+      quiet: false,
       seq: seq(at) as Overview["seq"],
       now: new Date().toISOString(),
     };
@@ -225,13 +236,15 @@ export async function makeFake(): Promise<Backend> {
       if (name === "sandbox" && ![...docs.values()].some((d) => d.environment === "sandbox")) await load(sandbox());
       return overview();
     },
-    async firstRun(owner, withSandbox) {
+    async firstRun(owner, withSandbox, passphrase) {
       if (!owner.trim()) refuse("bad_input", "A name is needed.", { field: "owner" });
+      if (flag("nokeychain") && !passphrase) refuse("not_permitted", "there is no system keychain here (no Secret Service answered on the session bus)", { field: "secrets" });
       homed = true;
       environment = withSandbox ? "sandbox" : "live";
       if (withSandbox) await load(sandbox());
       return { ...overview(), owner };
     },
+    secretsFile: async () => "/home/noor/.local/share/countersign.secrets",
     async list(view, state, after, limit) {
       const from = after ? Number(after) : 0;
       if (count && (view === "awaiting" || view === "history")) {
@@ -361,6 +374,24 @@ export async function makeFake(): Promise<Backend> {
       tell([id], null);
       return shown(doc);
     },
+    async finish(id) {
+      const doc = get(id);
+      doc.attempts.push({ id: `t-${id}-${doc.attempts.length + 1}`, number: doc.attempts.length + 1, started_at: new Date().toISOString(), phase: "crossed", crossed_at: new Date().toISOString(), closed_at: null, in_doubt: true, outcome: "open", evidence: {} });
+      note(doc, "repeated", OWNER, "Handed over again under the same key.");
+      settle(doc);
+      return shown(doc);
+    },
+    async attach(id, filename, contentType, base64) {
+      get(id);
+      if (/\.exe$/.test(filename)) refuse("bad_input", "the name cannot stand in a message", { field: "file" });
+      const sha256 = await digestOf(base64);
+      files.set(sha256, base64);
+      return { filename, content_type: contentType, size: Math.floor((base64.replace(/=+$/, "").length * 3) / 4), sha256 };
+    },
+    async file(id, sha256) {
+      get(id);
+      return files.get(sha256) ?? fakeFiles[sha256] ?? refuse("not_found", "This action has no such file.", { field: "sha256" });
+    },
     async resolve(id, verdict, evidence) {
       decide();
       const doc = get(id);
@@ -407,30 +438,6 @@ export async function makeFake(): Promise<Backend> {
       if (!text) kept.delete(id);
     },
     keptText: async (id) => kept.get(id) ?? null,
-    async probeMailbox(form) {
-      const steps: ProbeStep[] = [];
-      const names = form.imap ? ["smtp_connect", "smtp_tls", "smtp_login", "smtp_features", "imap_connect", "imap_login", "sent_folder", "files_sent"] : ["smtp_connect", "smtp_tls", "smtp_login", "smtp_features"];
-      const texts: Record<string, string> = { smtp_connect: form.smtp, smtp_tls: "Certificate valid until 30 September, name matches.", smtp_features: "CHUNKING, DSN, 8BITMIME", imap_connect: form.imap ?? "", sent_folder: form.sent_folder === "auto" ? "Sent" : form.sent_folder, files_sent: "Not by itself. We file one copy from the same bytes." };
-      for (const step of names) {
-        for (const probe of probes) probe({ step, state: "running", text: "", took_ms: null });
-        await new Promise((done) => setTimeout(done, flag("slow") ? 600 : 40));
-        const bad = step === "smtp_login" && form.password === "wrong";
-        const result: ProbeStep = { step, state: bad ? "stopped" : "done", text: bad ? "535 5.7.8 The server doesn’t accept this user name and password." : (texts[step] ?? ""), took_ms: 90 + step.length * 17 };
-        steps.push(result);
-        for (const probe of probes) probe(result);
-        if (bad) break;
-      }
-      return steps;
-    },
-    async addMailbox(form) {
-      const added = { ...structuredClone(destinations[0]!), name: form.name, account: form.from, environment: form.environment, undo_seconds: form.undo_seconds, health: "not_tried", health_text: "Not used yet" };
-      mailboxes.push(added);
-      return added;
-    },
-    async removeDestination(name) {
-      const i = mailboxes.findIndex((m) => m.name === name);
-      if (i >= 0) mailboxes.splice(i, 1);
-    },
     async unlock(passphrase) {
       if (passphrase === "wrong") refuse("locked", "That passphrase doesn’t open this key.", { field: "passphrase" });
       locked = false;
@@ -447,6 +454,11 @@ export async function makeFake(): Promise<Backend> {
       return overview();
     },
     exportText: async (format) => (format === "csv" ? "when,who,subject,state\n" : JSON.stringify([...docs.values()])),
+    ...setUp({ mailboxes, probes, flag, refuse, decide, environment: () => environment, rows: () => [...docs.values()] }),
+    quit: async (putBack) => {
+      if (putBack) for (const doc of docs.values()) if (doc.state === "approved" && doc.next?.what === "undo_ends") await fake.undo(doc.id);
+      document.documentElement.dataset["quit"] = putBack ? "put back" : "as it is";
+    },
     uiReady: async () => {
       document.documentElement.dataset["ready"] = "true";
     },
@@ -462,12 +474,22 @@ export async function makeFake(): Promise<Backend> {
       opens.add(to);
       return () => opens.delete(to);
     },
+    async onGo(to) {
+      goes.add(to);
+      return () => goes.delete(to);
+    },
+    async onQuit(to) {
+      quits.add(to);
+      return () => quits.delete(to);
+    },
   };
 
   // The browser tests reach in here to play the engine's part: a newer draft, a click on a notification.
   Object.assign(window, {
     __fake: {
       open: (id: string) => opens.forEach((to) => to(id)),
+      go: (screen: string) => goes.forEach((to) => to(screen)),
+      quit: () => quits.forEach((to) => to([...docs.values()].filter((doc) => doc.state === "approved" && doc.next?.what === "undo_ends").length)),
       async redraft(id: string, text: string) {
         const doc = get(id);
         doc.payload = { ...(doc.payload as object), text };

@@ -2,15 +2,22 @@
 
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ActionPage } from "../bindings/ActionPage";
+import type { DestinationForm } from "../bindings/DestinationForm";
 import type { DestinationRow } from "../bindings/DestinationRow";
+import type { DestinationTest } from "../bindings/DestinationTest";
 import type { ErrorDoc } from "../bindings/ErrorDoc";
 import type { FeedEvent } from "../bindings/FeedEvent";
+import type { FileDoc } from "../bindings/FileDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
-import type { MailboxForm } from "../bindings/MailboxForm";
+import type { KindDoc } from "../bindings/KindDoc";
+import type { NewSource } from "../bindings/NewSource";
 import type { NotTakenRow } from "../bindings/NotTakenRow";
 import type { Overview } from "../bindings/Overview";
+import type { Preferences } from "../bindings/Preferences";
 import type { ProbeStep } from "../bindings/ProbeStep";
+import type { PurgedDoc } from "../bindings/PurgedDoc";
 import type { SearchFilters } from "../bindings/SearchFilters";
+import type { SourceRow } from "../bindings/SourceRow";
 
 export type View = "awaiting" | "on_the_way" | "unknown" | "needs_review" | "history";
 export type Filters = SearchFilters;
@@ -20,7 +27,10 @@ export type Unlisten = () => void;
 export interface Backend {
   overview(): Promise<Overview>;
   setEnvironment(environment: string): Promise<Overview>;
-  firstRun(owner: string, sandbox: boolean): Promise<Overview>;
+  /** With a passphrase the secrets go into the encrypted file instead of the system's key store. */
+  firstRun(owner: string, sandbox: boolean, passphrase: string | null): Promise<Overview>;
+  /** Where that file would be. */
+  secretsFile(): Promise<string>;
   list(view: View, state: string | null, after: string | null, limit: number): Promise<ActionPage>;
   notTaken(): Promise<NotTakenRow[]>;
   search(text: string, filters: Filters, after: string | null): Promise<ActionPage>;
@@ -37,22 +47,51 @@ export interface Backend {
   release(id: string): Promise<ActionDoc>;
   confirm(id: string, requestId: string | null, eventId: string | null): Promise<ActionDoc>;
   askNow(id: string): Promise<ActionDoc>;
+  finish(id: string): Promise<ActionDoc>;
+  /** A file for an edit; the payload names it by what comes back. */
+  attach(id: string, filename: string, contentType: string, base64: string): Promise<FileDoc>;
+  /** Its bytes, in base64. */
+  file(id: string, sha256: string): Promise<string>;
   resolve(id: string, verdict: Verdict, evidence: string): Promise<ActionDoc>;
   revise(id: string): Promise<ActionDoc>;
   fileCopy(id: string): Promise<ActionDoc>;
   keepText(id: string, text: string): Promise<void>;
   keptText(id: string): Promise<string | null>;
-  probeMailbox(form: MailboxForm): Promise<ProbeStep[]>;
-  addMailbox(form: MailboxForm): Promise<DestinationRow>;
+  destinationKinds(): Promise<KindDoc[]>;
+  /** Tries it as typed; stores and sends nothing. Steps also arrive at `onProbe`. */
+  probeDestination(form: DestinationForm): Promise<ProbeStep[]>;
+  addDestination(form: DestinationForm): Promise<DestinationRow>;
+  testDestination(name: string): Promise<DestinationTest>;
+  setHold(name: string, seconds: number): Promise<DestinationRow>;
+  setRepeats(name: string, on: boolean): Promise<DestinationRow>;
+  pauseDestination(name: string, on: boolean): Promise<DestinationRow>;
+  sources(): Promise<SourceRow[]>;
+  /** The token is in the answer and nowhere else. */
+  addSource(name: string, environment: string, effects: string[], destinations: string[], signed: boolean): Promise<NewSource>;
+  revokeSource(name: string): Promise<void>;
   removeDestination(name: string): Promise<void>;
   unlock(passphrase: string): Promise<Overview>;
   lock(): Promise<Overview>;
   sending(on: boolean): Promise<Overview>;
   exportText(format: "csv" | "json"): Promise<string>;
+  preferences(): Promise<Preferences>;
+  setUndoSeconds(seconds: number): Promise<Preferences>;
+  setExpiryHours(hours: number): Promise<Preferences>;
+  setNotifications(on: boolean, names: boolean): Promise<Preferences>;
+  setQuietHours(from: string | null, to: string | null): Promise<Preferences>;
+  quietUntilTomorrow(on: boolean): Promise<Preferences>;
+  backUp(file: string): Promise<Preferences>;
+  purge(days: number): Promise<PurgedDoc>;
+  /** The answer to `onQuit`. */
+  quit(putBack: boolean): Promise<void>;
   uiReady(): Promise<void>;
   onFeed(tell: (event: FeedEvent) => void): Promise<Unlisten>;
   onProbe(tell: (step: ProbeStep) => void): Promise<Unlisten>;
   onOpen(tell: (id: string) => void): Promise<Unlisten>;
+  /** The tray asks for one of the views. */
+  onGo(tell: (screen: string) => void): Promise<Unlisten>;
+  /** Somebody wants to quit while so many approved actions are held. */
+  onQuit(tell: (held: number) => void): Promise<Unlisten>;
 }
 
 /** Whatever was thrown, as the error document the window shows. */

@@ -3,6 +3,10 @@ import type { ContractDoc } from "./ContractDoc";
 
 export type DestinationRow = { name: string, kind: string, environment: string, account: string, undo_seconds: number, 
 /**
- * `reachable`, `paused`, `signed_out` or `not_tried`.
+ * `reachable`, `paused`, `signed_out`, `held` (by a person) or `not_tried`.
  */
-health: string, health_text: string, contracts: Array<ContractDoc>, };
+health: string, health_text: string, 
+/**
+ * Whether it finishes under the same key by itself; None where it recognises no repeat.
+ */
+repeats_by_itself: boolean | null, contracts: Array<ContractDoc>, };

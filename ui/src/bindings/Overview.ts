@@ -29,7 +29,11 @@ locked: boolean,
 /**
  * Set when there is no keychain: what to do.
  */
-no_keychain: string | null, destinations: Array<DestinationRow>, 
+no_keychain: string | null, 
+/**
+ * Whether notifications are quiet now.
+ */
+quiet: boolean, destinations: Array<DestinationRow>, 
 /**
  * Last journal number this overview includes.
  */

@@ -1,7 +1,7 @@
 // What a person changed, against the AI's draft or against what was sent.
 
 import { diffWordsWithSpace } from "diff";
-import type { Fields, Mailbox } from "./payload";
+import { type Fields, type FileFacts, type Mailbox, sameFile } from "./payload";
 
 export type Run = { text: string; kind: "same" | "added" | "removed" };
 
@@ -66,7 +66,8 @@ export function changes(before: Fields, after: Fields): Change[] {
   const out: Change[] = [];
   for (const where of ["to", "cc", "bcc"] as const) out.push(...boxChanges(where, before[where], after[where]));
   if (before.subject !== after.subject) out.push({ where: "subject", removed: before.subject, added: after.subject, paragraph: 0, at: -1 });
-  for (const file of before.files) if (!after.files.includes(file)) out.push({ where: "files", removed: file, added: "", paragraph: 0, at: -1 });
+  for (const file of before.files) if (!after.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: file.filename, added: "", paragraph: 0, at: -1 });
+  for (const file of after.files) if (!before.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: "", added: file.filename, paragraph: 0, at: -1 });
   if (before.text !== after.text) {
     const runs = textChanges(before.text, after.text);
     let seen = "";
@@ -99,7 +100,12 @@ export function changes(before: Fields, after: Fields): Change[] {
 export function putBack(before: Fields, after: Fields, change: Change): Fields {
   const next = structuredClone(after);
   if (change.where === "subject") next.subject = before.subject;
-  else if (change.where === "files") next.files = before.files.filter((x) => after.files.includes(x) || x === change.removed);
+  else if (change.where === "files") {
+    const kept = (file: FileFacts) => after.files.some((x) => sameFile(x, file));
+    const stays = before.files.filter((x) => kept(x) || x.filename === change.removed);
+    const added = after.files.filter((x) => !before.files.some((y) => sameFile(x, y)) && x.filename !== change.added);
+    next.files = [...stays, ...added];
+  }
   else if (change.where === "text") {
     const runs = textChanges(before.text, after.text);
     next.text = runs

@@ -41,7 +41,7 @@ export function emailOf(payload: unknown): Email {
   };
 }
 
-export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; files: string[] };
+export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; files: FileFacts[] };
 
 export function fieldsOf(payload: unknown): Fields {
   const mail = emailOf(payload);
@@ -51,7 +51,7 @@ export function fieldsOf(payload: unknown): Fields {
     bcc: mail.bcc.map((x) => ({ ...x })),
     subject: mail.subject,
     text: mail.text ?? "",
-    files: mail.attachments.map((x) => x.filename),
+    files: mail.attachments.map((x) => ({ ...x })),
   };
 }
 
@@ -64,15 +64,13 @@ export function withFields(payload: unknown, now: Fields): unknown {
   for (const name of ["to", "cc", "bcc"] as const) if (!same(before[name], now[name])) next[name] = now[name].map((x) => ({ ...x }));
   if (before.subject !== now.subject) next["subject"] = now.subject;
   if (before.text !== now.text) next["text"] = now.text;
-  if (!same(before.files, now.files)) {
-    const left = [...now.files];
-    next["attachments"] = emailOf(payload).attachments.filter((file) => {
-      const at = left.indexOf(file.filename);
-      if (at >= 0) left.splice(at, 1);
-      return at >= 0;
-    });
-  }
+  if (!same(before.files, now.files)) next["attachments"] = now.files.map((x) => ({ ...x }));
   return next;
+}
+
+/** The same file under the same name: a file is what its bytes are. */
+export function sameFile(a: FileFacts, b: FileFacts): boolean {
+  return a.filename === b.filename && a.sha256 === b.sha256;
 }
 
 export function bytesText(size: number | undefined): string {

@@ -3,7 +3,7 @@
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ActionRow } from "../bindings/ActionRow";
 import { w } from "../words";
-import { clock, millis } from "./time";
+import { clock, localTimes, millis } from "./time";
 
 export type Family = "ink" | "teal" | "green" | "amber" | "plum" | "brick" | "grey";
 export type Standing = { icon: string; family: Family; label: string; sentence: string };
@@ -41,7 +41,10 @@ export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner:
       return make("s-prepared", "ink", w.prepared, w.preparedSays);
     case "approved": {
       if (isHeld(facts as ActionDoc, now)) return make("s-approved", "ink", w.approvedHeld, w.approvedSays);
-      if (facts.next?.what === "waits_for") return make("s-waiting", "grey", w.waitingTurn, w.waitingTurnSays(facts.after ?? facts.next.text));
+      // What stands in the way, in the engine's words: the action it waits for, sending switched off, a paused destination.
+      if (facts.next?.what === "waits_for") return make("s-waiting", "grey", facts.after ? w.waitingTurn : w.waiting, facts.after && !facts.next.text ? w.waitingTurnSays(facts.after) : w.approvedAnd(localTimes(facts.next.text, now)));
+      if (facts.next?.what === "paused") return make("unplug", "plum", w.waitingPaused, nothing(w.approvedAnd(localTimes(facts.next.text, now))));
+      if (facts.next?.what === "person") return make("user", "plum", w.waitingPerson, w.approvedAnd(localTimes(facts.next.text, now)));
       if (tries > 0 || facts.crossed_once)
         return make("s-approved", "ink", w.queuedTry(tries + 1, facts.next?.at ? clock(facts.next.at) : ""), nothing(w.queuedAgainSays(Math.max(1, tries))));
       return make("s-approved", "ink", w.queued, w.queuedSays(destination));

@@ -12,7 +12,8 @@ import { millis } from "../lib/time";
 import { w } from "../words";
 import { ActionList } from "./lists.svelte";
 
-export type Screen = View | "action" | "edit" | "revise" | "destinations";
+export type Screen = View | "action" | "edit" | "revise" | "destinations" | "sources" | "settings";
+export type Theme = "system" | "light" | "dark";
 export type Route = { screen: Screen; id: string | null };
 export type Toast = { icon: string; family: string; text: string; held?: string; open?: string; undo?: string };
 
@@ -26,6 +27,8 @@ const names: Record<string, Screen> = {
   edit: "edit",
   revise: "revise",
   destinations: "destinations",
+  sources: "sources",
+  settings: "settings",
 };
 
 export function address(screen: Screen, id: string | null = null): string {
@@ -69,8 +72,11 @@ class App {
   toast = $state.raw<Toast | null>(null);
   help = $state(false);
   unlocking = $state(false);
-  adding = $state(false);
+  /** `any`: choose a kind first; or a kind. */
+  adding = $state("");
   stopping = $state(false);
+  /** How many approved actions are held while somebody wants to quit; 0: nobody does. */
+  quitting = $state(0);
   /** Said beside the approval bar when an approval came to nothing. */
   barMessage = $state("");
   /** Words typed into a dialog that was left: they are there again when it is opened again. */
@@ -81,6 +87,11 @@ class App {
   onScreen = $state<string | null>(null);
   sideHidden = $state(stored("sidebar") === "hidden");
   singles = $state(stored("single-keys") !== "off");
+  theme = $state<Theme>((stored("theme") || "system") as Theme);
+  size = $state(Number.parseFloat(stored("text-size") ?? "16") || 16);
+  lockMinutes = $state(Number.parseInt(stored("lock-minutes") ?? "0", 10) || 0);
+  palette = $state(false);
+  #idle: ReturnType<typeof setTimeout> | undefined;
   held = $state.raw<ActionDoc[]>([]);
   notTaken = $state.raw<NotTakenRow[]>([]);
   opened = $state.raw<ReadonlySet<string>>(new Set(JSON.parse(stored("opened") ?? "[]") as string[]));
@@ -115,6 +126,14 @@ class App {
     }
     void this.engine.onFeed((event) => this.#heard(event));
     void this.engine.onOpen((id) => this.focus(id));
+    void this.engine.onQuit((held) => (this.quitting = held));
+    void this.engine.onGo((screen) => {
+      if (!Object.values(names).includes(screen as Screen)) return;
+      this.go(screen as Screen);
+      void this.focusHeading();
+    });
+    for (const event of ["keydown", "pointerdown"]) window.addEventListener(event, () => this.touched(), { capture: true, passive: true });
+    this.touched();
     setInterval(() => (this.now = Date.now() + this.#drift), 15_000);
   }
 
@@ -314,18 +333,43 @@ class App {
     if (overview) this.take(overview);
   }
 
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    const dark = theme === "dark" || (theme === "system" && window.matchMedia("(prefers-color-scheme: dark)").matches);
+    document.documentElement.dataset["theme"] = dark ? "dark" : "light";
+    store("theme", theme === "system" ? "" : theme);
+  }
+
   toggleTheme(): void {
-    const next = document.documentElement.dataset["theme"] === "dark" ? "light" : "dark";
-    document.documentElement.dataset["theme"] = next;
-    store("theme", next);
+    this.setTheme(document.documentElement.dataset["theme"] === "dark" ? "light" : "dark");
+  }
+
+  setTextSize(size: number): void {
+    this.size = size;
+    document.documentElement.style.fontSize = `${size}px`;
+    store("text-size", String(size));
   }
 
   textSize(step: 1 | -1): void {
     const sizes = [15, 16, 17.5, 19, 20];
-    const at = Math.max(0, sizes.indexOf(Number.parseFloat(stored("text-size") ?? "16")));
-    const size = sizes[Math.min(sizes.length - 1, Math.max(0, at + step))] as number;
-    document.documentElement.style.fontSize = `${size}px`;
-    store("text-size", String(size));
+    const at = Math.max(0, sizes.indexOf(this.size));
+    this.setTextSize(sizes[Math.min(sizes.length - 1, Math.max(0, at + step))] as number);
+  }
+
+  setLockMinutes(minutes: number): void {
+    this.lockMinutes = minutes;
+    store("lock-minutes", String(minutes));
+    this.touched();
+  }
+
+  /** A key or a click: the time after which the key locks by itself begins again. */
+  touched(): void {
+    clearTimeout(this.#idle);
+    if (this.lockMinutes > 0) this.#idle = setTimeout(() => void this.#lockIdle(), this.lockMinutes * 60_000);
+  }
+
+  async #lockIdle(): Promise<void> {
+    if (this.overview && this.overview.home_exists && !this.overview.locked) await this.lock();
   }
 
   toggleSide(): void {

@@ -1,6 +1,6 @@
 // From key presses to what the open screen does with them. The table is keys.ts; screens only say what each command does.
 
-import { KeyReader, type KeyId, type Place } from "../keys";
+import { type Key, KeyReader, type KeyId, type Place, keys } from "../keys";
 import { app } from "./app.svelte";
 
 type Handlers = Partial<Record<KeyId, (event: KeyboardEvent) => void | boolean>>;
@@ -16,6 +16,22 @@ export function offer(places: readonly Place[], handlers: Handlers): () => void 
   return () => {
     layers.splice(layers.indexOf(layer), 1);
   };
+}
+
+// Approving is given at the bar and nowhere else; moving between rows and closing are no commands one looks for.
+const never = new Set<KeyId>(["approve", "approveAll", "approveVersion", "palette", "out", "open", "next", "previous", "nextArea", "previousArea"]);
+
+/** What the screen offers now, for the palette: every key that has a meaning here, topmost layer first. */
+export function commands(): { key: Key; run: () => void }[] {
+  const places = new Set<Place>(layers.flatMap((layer) => layer.places));
+  const out: { key: Key; run: () => void }[] = [];
+  for (const key of keys as readonly Key[]) {
+    if (never.has(key.id as KeyId) || !key.where.some((place) => place === "anywhere" || places.has(place))) continue;
+    const layer = layers.findLast((one) => one.handlers[key.id as KeyId]);
+    const run = layer?.handlers[key.id as KeyId];
+    if (run) out.push({ key, run: () => void run(new KeyboardEvent("keydown")) });
+  }
+  return out;
 }
 
 function target(event: KeyboardEvent): { text: boolean; draft: boolean } {

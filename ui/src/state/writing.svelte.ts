@@ -5,7 +5,8 @@ import { errorOf } from "../backend";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
 import { type Change, changes, putBack } from "../lib/changes";
-import { type Fields, emailOf, fieldsOf, withFields } from "../lib/payload";
+import { base64Of } from "../lib/base64";
+import { type Fields, type FileFacts, emailOf, fieldsOf, sameFile, withFields } from "../lib/payload";
 import { w } from "../words";
 import { app } from "./app.svelte";
 
@@ -20,6 +21,8 @@ export class Writing {
   /** A newer version came while the person was writing (F16): the text stays, next to the new version. */
   moved = $state(false);
   missing = $state(false);
+  /** Why a chosen file was not taken. */
+  fileProblem = $state("");
   #base = 0;
   #frame = 0;
   #turn = 0;
@@ -61,7 +64,7 @@ export class Writing {
       if (text) {
         const kept = JSON.parse(text) as Kept;
         if (kept?.fields && JSON.stringify(kept.fields) !== JSON.stringify(this.fields)) {
-          this.fields = kept.fields;
+          this.fields = await this.#withKnownFiles(id, kept.fields, doc);
           this.restored = true;
           this.moved = kept.version !== doc.payload_version;
           this.#again();
@@ -70,6 +73,36 @@ export class Writing {
     } catch (thrown) {
       this.missing = true;
       app.say(errorOf(thrown).message);
+    }
+  }
+
+  /** Files that were attached and never saved live only as long as the program: what is gone is said, not sent without. */
+  async #withKnownFiles(id: string, fields: Fields, doc: ActionDoc): Promise<Fields> {
+    const own = fieldsOf(doc.payload).files;
+    const files: FileFacts[] = [];
+    const gone: string[] = [];
+    for (const file of fields.files) {
+      const known = own.some((x) => sameFile(x, file)) || (file.sha256 ? await app.engine.file(id, file.sha256).then(() => true, () => false) : false);
+      if (known) files.push(file);
+      else gone.push(file.filename);
+    }
+    if (gone.length) this.fileProblem = w.fileGone(gone.join(", "));
+    return { ...fields, files };
+  }
+
+  /** Each file becomes part of the text being written; with the next save it is part of the version. */
+  async attach(files: File[]): Promise<void> {
+    this.fileProblem = "";
+    for (const file of files) {
+      if (!this.doc || !this.fields) return;
+      try {
+        const known = await app.engine.attach(this.doc.id, file.name, file.type || "application/octet-stream", await base64Of(file));
+        const taken = { filename: known.filename, content_type: known.content_type, sha256: known.sha256, size: Number(known.size) };
+        if (!this.fields.files.some((x) => sameFile(x, taken))) this.change({ ...this.fields, files: [...this.fields.files, taken] });
+        app.say(w.fileAttached(file.name));
+      } catch (thrown) {
+        this.fileProblem = w.fileNotTaken(file.name, errorOf(thrown).message);
+      }
     }
   }
 

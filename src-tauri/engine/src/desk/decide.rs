@@ -44,7 +44,7 @@ impl Desk {
                 return Err(Failure::conflict(format!("only what is prepared can be edited; this is {state}")).on(id));
             }
         }
-        let payload = Payload::parse(&record.row.effect, payload, &detail.attachments)
+        let payload = Payload::parse(&record.row.effect, payload, &self.files_of(&detail))
             .map_err(|e| Failure::from(e.within("payload")).on(id))?;
         let replaces = replaces.unwrap_or(record.row.payload_version);
         self.ledger()
@@ -52,6 +52,7 @@ impl Desk {
             .await
             .map_err(|e| Failure::from(e).on(id))?;
         self.ledger().forget_text(id, &self.core.owner).await?;
+        self.attached.forget(id);
         self.action(id).await
     }
 

@@ -1,5 +1,6 @@
 //! Pages, search, counts, everything around the lists, and the record as a file.
 
+use super::forms::PAUSED_BY_HAND;
 use super::{Desk, contract_in_words, document};
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -279,6 +280,7 @@ impl Desk {
             another_dispatcher: !self.dispatches_here() && self.core.home.is_dispatching(),
             locked: needs_key && self.presence().is_none(),
             no_keychain: secrets.filter(|e| e.field.as_deref() == Some("secrets")).map(|e| e.message),
+            quiet: self.core.settings.quiet(self.now()).await?,
             destinations: self.destinations(Some(&environment)).await?,
             seq: self.ledger().head().await?.seq,
             now: self.now().to_string(),
@@ -287,8 +289,24 @@ impl Desk {
     }
 
     pub async fn destinations(&self, environment: Option<&str>) -> Result<Vec<DestinationRow>, Failure> {
-        let all = self.ledger().destinations(environment).await?;
-        Ok(all.iter().map(|record| self.destination_row(record)).collect())
+        let mut rows = Vec::new();
+        for record in self.ledger().destinations(environment).await? {
+            rows.push(self.full_row(&record).await?);
+        }
+        Ok(rows)
+    }
+
+    /// With what the settings say of it.
+    pub(super) async fn full_row(&self, record: &DestinationRecord) -> Result<DestinationRow, Failure> {
+        let mut row = self.destination_row(record);
+        let connector = self.core.destinations.connect(record).ok();
+        let repeats = |effect: &&str| {
+            connector.as_ref().and_then(|c| c.contract(effect)).is_some_and(|contract| contract.recognises_repeat())
+        };
+        if EFFECTS.iter().any(|effect| repeats(effect)) {
+            row.repeats_by_itself = Some(self.core.settings.repeats_by_itself(&record.name).await?);
+        }
+        Ok(row)
     }
 
     pub(super) fn destination_row(&self, record: &DestinationRecord) -> DestinationRow {
@@ -302,6 +320,9 @@ impl Desk {
         };
         let now = self.now();
         let (health, text) = match &record.paused {
+            Some(paused) if paused.why == PAUSED_BY_HAND => {
+                ("held", "You paused it. Approved actions wait; nothing leaves.".to_owned())
+            }
             Some(paused) if paused.until.is_none_or(|until| now < until) => match paused.until {
                 None => ("signed_out", format!("{} Nothing is lost; approvals wait until you sign in.", paused.why)),
                 Some(until) => ("paused", format!("{} Next try {until}.", paused.why)),
@@ -316,6 +337,7 @@ impl Desk {
             undo_seconds: record.undo_seconds,
             health: health.to_owned(),
             health_text: text,
+            repeats_by_itself: None,
             contracts,
         }
     }
@@ -335,6 +357,7 @@ pub fn no_home(clock: &Clock, why: Option<&ErrorDoc>) -> Overview {
         another_dispatcher: false,
         locked: false,
         no_keychain: why.filter(|e| e.field.as_deref() == Some("secrets")).map(|e| e.message.clone()),
+        quiet: false,
         destinations: Vec::new(),
         seq: 0,
         now: clock.now().to_string(),

@@ -1,30 +1,34 @@
 //! What a person sets up: destinations, sources, sending.
 
 use super::Desk;
+use super::forms::PAUSED_BY_HAND;
 use crate::failure::{Code, Failure};
 use crate::home::LIVE;
 use crate::intake::http::SECRET_PREFIX;
 use crate::intake::{REFUSED_AT_THE_DOOR, token_hash};
 use crate::keychain::{LoginSecret, SANDBOX, random};
 use crate::settings::present;
-use crate::view::{ContractDoc, DestinationRow, DestinationTest, MailboxForm, Overview, ProbeStep, SourceRow};
+use crate::view::{ContractDoc, DestinationRow, DestinationTest, Overview, ProbeStep, SourceRow};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use countersign_connectors::{Learned, Login, Probe, ProbeStatus, SetupCode, SetupError, connect, parse};
+use countersign_connectors::{Probe, ProbeStatus, SetupCode, SetupError};
 use countersign_domain::Timestamp;
 use countersign_domain::payload::EFFECTS;
 use countersign_ledger::{DestinationRecord, SourceRecord};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+use ts_rs::TS;
 
 /// What `source add` prints, once.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, TS)]
+#[ts(export)]
 pub struct NewSource {
     pub name: String,
     pub token: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pub signing_secret: Option<String>,
 }
 
@@ -48,18 +52,18 @@ impl std::fmt::Debug for NewSource {
 }
 
 /// Turns a connector's progress into the window's steps, with how long each took.
-struct Steps<'p> {
+pub(super) struct Steps<'p> {
     begun: Mutex<Option<Instant>>,
     done: Mutex<Vec<ProbeStep>>,
     tell: &'p (dyn Fn(&ProbeStep) + Send + Sync),
 }
 
 impl<'p> Steps<'p> {
-    fn new(tell: &'p (dyn Fn(&ProbeStep) + Send + Sync)) -> Steps<'p> {
+    pub(super) fn new(tell: &'p (dyn Fn(&ProbeStep) + Send + Sync)) -> Steps<'p> {
         Steps { begun: Mutex::default(), done: Mutex::default(), tell }
     }
 
-    fn step(&self, probe: Probe) {
+    pub(super) fn step(&self, probe: Probe) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let state = match probe.status {
             ProbeStatus::Started => {
@@ -82,7 +86,7 @@ impl<'p> Steps<'p> {
         done.push(step);
     }
 
-    fn finish(self) -> Vec<ProbeStep> {
+    pub(super) fn finish(self) -> Vec<ProbeStep> {
         self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,37 +98,6 @@ fn setup_failure(e: &SetupError) -> Failure {
         SetupCode::Unreachable | SetupCode::Tls | SetupCode::Protocol | SetupCode::Timeout => Code::Refused,
     };
     Failure::new(code, e.text.clone()).at(e.step)
-}
-
-/// The form as a destination file.
-fn form_as_file(form: &MailboxForm) -> Result<String, Failure> {
-    let text = |s: &str| toml::Value::String(s.trim().to_owned());
-    let mut mailbox = toml::Table::new();
-    let from = form.from.split('\n').map(str::trim).filter(|f| !f.is_empty());
-    mailbox.insert("from".into(), from.map(text).collect::<Vec<_>>().into());
-    mailbox.insert("smtp".into(), text(&form.smtp));
-    mailbox.insert("username".into(), text(&form.username));
-    for (key, value) in [("imap", &form.imap), ("ca_file", &form.ca_file)] {
-        if let Some(value) = value.as_deref().filter(|v| !v.trim().is_empty()) {
-            mailbox.insert(key.into(), text(value));
-        }
-    }
-    if !form.sent_folder.trim().is_empty() {
-        mailbox.insert("sent_folder".into(), text(&form.sent_folder));
-    }
-    match form.files_sent_itself.trim() {
-        "" => None,
-        "true" => mailbox.insert("files_sent_itself".into(), true.into()),
-        "false" => mailbox.insert("files_sent_itself".into(), false.into()),
-        other => mailbox.insert("files_sent_itself".into(), text(other)),
-    };
-    let mut file = toml::Table::new();
-    file.insert("name".into(), text(&form.name));
-    file.insert("kind".into(), text("mailbox"));
-    file.insert("environment".into(), text(&form.environment));
-    file.insert("undo_seconds".into(), toml::Value::Integer(form.undo_seconds.into()));
-    file.insert("mailbox".into(), mailbox.into());
-    toml::to_string(&file).map_err(|e| Failure::internal(e.to_string()))
 }
 
 impl Desk {
@@ -142,7 +115,10 @@ impl Desk {
         base_dir: &Path,
         secret: &LoginSecret,
     ) -> Result<DestinationRow, Failure> {
-        let (_, record) = self.core.destinations.describe(toml_text, base_dir)?;
+        let (config, mut record) = self.core.destinations.describe(toml_text, base_dir)?;
+        if config.undo_seconds.is_none() {
+            record.undo_seconds = self.core.settings.undo_seconds().await?;
+        }
         self.environment_exists(&record.environment)?;
         self.present(&record.environment, "adding a destination").await?;
         self.store_destination(record, secret).await
@@ -188,7 +164,7 @@ impl Desk {
         self.core.keychain.remove_login(name).await
     }
 
-    async fn existing(&self, name: &str) -> Result<(DestinationRecord, String), Failure> {
+    pub(super) async fn existing(&self, name: &str) -> Result<(DestinationRecord, String), Failure> {
         let found = self.ledger().destination(name).await?.filter(|d| d.removed_at.is_none());
         let record = found.ok_or_else(|| Failure::not_found(format!("there is no destination {name}")).at("name"))?;
         let label = record.account_label.clone();
@@ -218,7 +194,8 @@ impl Desk {
         let steps = Steps::new(tell);
         let whoami = connector.check(&login, &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
         let now = self.now();
-        if record.paused.is_some() {
+        // What a person paused, a person lets go on.
+        if record.paused.as_ref().is_some_and(|paused| paused.why != PAUSED_BY_HAND) {
             self.ledger().resume_destination(name, now).await?;
         }
         let mut test = DestinationTest {
@@ -259,34 +236,6 @@ impl Desk {
         let steps = Steps::new(tell);
         connector.prepare(&login, self.now(), &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
         Ok(steps.finish())
-    }
-
-    /// Tries a mailbox as typed. Stores and sends nothing.
-    pub async fn probe_mailbox(
-        &self,
-        form: &MailboxForm,
-        tell: &(dyn Fn(&ProbeStep) + Send + Sync),
-    ) -> Result<Vec<ProbeStep>, Failure> {
-        let config = parse(&form_as_file(form)?)?;
-        let connector = connect(&config, &base_dir(form), &Learned::default())?;
-        let login = Login::new(form.username.trim(), form.password.clone());
-        let steps = Steps::new(tell);
-        // What went wrong is the last step; the window shows it there.
-        match connector.check(&login, &|p| steps.step(p)).await {
-            Ok(_) => Ok(steps.finish()),
-            Err(e) => {
-                steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text });
-                Ok(steps.finish())
-            }
-        }
-    }
-
-    pub async fn add_mailbox(&self, form: &MailboxForm) -> Result<DestinationRow, Failure> {
-        if form.password.is_empty() {
-            return Err(Failure::bad_input("password", "is missing"));
-        }
-        let secret = LoginSecret::new(form.password.clone());
-        self.add_destination(&form_as_file(form)?, &base_dir(form), &secret).await
     }
 
     /// Allows a source. Its token is in the answer and nowhere else.
@@ -426,37 +375,5 @@ impl Desk {
     /// Whether actions of live go out.
     pub async fn sends_live(&self) -> Result<bool, Failure> {
         self.core.settings.sending(LIVE).await
-    }
-}
-
-/// What a relative `ca_file` of the form is relative to.
-fn base_dir(form: &MailboxForm) -> PathBuf {
-    let file = form.ca_file.as_deref().map(Path::new).filter(|p| p.is_absolute());
-    file.and_then(Path::parent).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn r34_the_form_makes_the_same_file_a_person_would_write() {
-        let form = MailboxForm {
-            name: "support-mailbox".into(),
-            environment: "live".into(),
-            from: "Shop Support <support@shop.example>".into(),
-            smtp: "smtps://smtp.shop.example:465".into(),
-            imap: Some("imaps://imap.shop.example:993".into()),
-            username: "support@shop.example".into(),
-            password: "secret".into(),
-            undo_seconds: 10,
-            sent_folder: "auto".into(),
-            files_sent_itself: "auto".into(),
-            ca_file: None,
-        };
-        let text = form_as_file(&form).unwrap();
-        assert!(!text.contains("secret"), "the password is never in it");
-        let config = parse(&text).unwrap();
-        assert_eq!((config.name.as_str(), config.kind), ("support-mailbox", "mailbox"));
     }
 }

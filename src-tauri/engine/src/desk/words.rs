@@ -1,5 +1,6 @@
 //! Words of the desk (design sections 13 to 15): offers, what comes next, a contract in three answers, journal lines.
 
+use super::forms::PAUSED_BY_HAND;
 use crate::view::{ContractDoc, NextDoc, OfferDoc};
 use countersign_domain::contract::Family;
 use countersign_domain::policy::{did_not_happen_from, next_look, person_may_repeat};
@@ -244,7 +245,11 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
         State::Approved if s.paused.is_some() => {
             let why = s.paused.map_or("", |p| p.why.trim_end_matches('.'));
             let until = s.paused.and_then(|p| p.until);
-            let then = if until.is_some() { "Tried again by itself" } else { "It goes on once a test of it succeeds" };
+            let then = match until {
+                Some(_) => "Tried again by itself",
+                None if s.paused.is_some_and(|p| p.why == PAUSED_BY_HAND) => "It goes on when you let it",
+                None => "It goes on once a test of it succeeds",
+            };
             doc("paused", until, format!("{} is paused: {why}. Nothing has left. {then}.", row.destination))
         }
         State::Approved if s.beside.is_some() => {

@@ -17,6 +17,7 @@ const COMMANDS: &[&str] = &[
     "clear_finding",
     "edit",
     "approve",
+    "approve_each",
     "reject",
     "undo",
     "send_now",

@@ -2,7 +2,8 @@
 
 use countersign_domain::{ActionId, State as Stand, Verdict};
 use countersign_engine::view::{
-    ActionDoc, ActionPage, ErrorDoc, FeedEvent, FileDoc, FindingDoc, HeldRow, NotTakenRow, Overview, SearchFilters,
+    ActionDoc, ActionPage, ApproveOne, ApprovedOne, ErrorDoc, FeedEvent, FileDoc, FindingDoc, HeldRow, NotTakenRow,
+    Overview, SearchFilters,
 };
 use countersign_engine::{Code, Desk, Failure};
 use serde::Serialize;
@@ -212,6 +213,12 @@ pub(crate) async fn approve(
         }
         .await,
     )
+}
+
+/// Several actions of what is on the screen, each with its own hash; one that cannot be approved says why.
+#[tauri::command]
+pub(crate) async fn approve_each(shell: State<'_, Shell>, actions: Vec<ApproveOne>) -> Answer<Vec<ApprovedOne>> {
+    told(async { shell.desk().await?.approve_each(&actions).await }.await)
 }
 
 #[tauri::command]

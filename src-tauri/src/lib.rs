@@ -59,6 +59,7 @@ pub fn run() -> ExitCode {
             commands::clear_finding,
             commands::edit,
             commands::approve,
+            commands::approve_each,
             commands::reject,
             commands::undo,
             commands::send_now,

@@ -170,6 +170,19 @@ impl Window {
         file
     }
 
+    /// Makes the window another size and waits until the page has it.
+    pub async fn resize(&self, width: u32, height: u32) {
+        self.client.set_window_size(width, height).await.unwrap_or_else(|e| panic!("no other size: {e}"));
+        self.until("the page has its new size", &format!("window.innerWidth === {width}")).await;
+        self.frames().await;
+    }
+
+    /// Shows the page in its dark or light colours, as the key for it does.
+    pub async fn theme(&self, name: &str) {
+        self.eval(&format!("document.documentElement.dataset.theme = {}", json!(name))).await;
+        self.frames().await;
+    }
+
     /// Runs axe against WCAG A and AA on what is shown now.
     pub async fn axe(&self) -> Violations {
         let axe = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ui/node_modules/axe-core/axe.min.js");

@@ -4,17 +4,29 @@ use serde_json::Value;
 use testkit::office::{self, ASKED, CUSTOMER, Mailbox, Office, PASSPHRASE};
 use testkit::{Act, Cli, Display, FaultProxy, MailServers, Point, Scratch, Session, Window};
 
-const ARMED: &str = "document.querySelector('[data-armed=true]') !== null";
+pub(crate) const ARMED: &str = "document.querySelector('[data-armed=true]') !== null";
 
-/// Asserts that axe finds nothing on what is shown, and takes its picture.
-async fn looks_right(window: &Window, name: &str) {
+/// Asserts that axe finds nothing on what is shown, and takes its picture: as it is, dark, and in the smallest window.
+pub(crate) async fn looks_right(window: &Window, name: &str) {
+    clean(window, name).await;
+    window.theme("dark").await;
+    clean(window, &format!("{name}-dark")).await;
+    window.theme("light").await;
+    window.resize(960, 640).await;
+    clean(window, &format!("{name}-960")).await;
+    let wider = "document.documentElement.scrollWidth > window.innerWidth";
+    assert_eq!(window.eval(wider).await, Value::Bool(false), "{name} is wider than the smallest window");
+    window.resize(1280, 800).await;
+}
+
+async fn clean(window: &Window, name: &str) {
     let file = window.picture(name).await;
     let found = window.axe().await;
     assert!(found.is_empty(), "{name} ({}): {found:#?}", file.display());
 }
 
 /// Presses Tab until the element has the focus.
-async fn tab_to(window: &Window, css: &str) {
+pub(crate) async fn tab_to(window: &Window, css: &str) {
     let here = format!("document.activeElement !== null && document.activeElement.matches({})", serde_json::json!(css));
     for _ in 0..60 {
         if window.eval(&here).await == Value::Bool(true) {
@@ -26,7 +38,7 @@ async fn tab_to(window: &Window, css: &str) {
 }
 
 /// Presses F6 until the list has the focus.
-async fn list_focus(window: &Window) {
+pub(crate) async fn list_focus(window: &Window) {
     for _ in 0..12 {
         if window.eval("document.activeElement.getAttribute('role') === 'listbox'").await == Value::Bool(true) {
             return;
@@ -36,11 +48,11 @@ async fn list_focus(window: &Window) {
     panic!("F6 never reaches the list; the focus is on {}", window.focused().await);
 }
 
-fn state(cli: &Cli, id: &str) -> String {
+pub(crate) fn state(cli: &Cli, id: &str) -> String {
     office::state(&cli.ok(&["show", id])).to_owned()
 }
 
-async fn until_state(cli: &Cli, id: &str, wanted: &str) -> Value {
+pub(crate) async fn until_state(cli: &Cli, id: &str, wanted: &str) -> Value {
     let (cli, id, wanted) = (cli.clone(), id.to_owned(), wanted.to_owned());
     let waited = tokio::task::spawn_blocking(move || {
         let found = testkit::wait::within(testkit::wait::PATIENCE, || {

@@ -272,11 +272,155 @@ export const journeys = [
     await page.waitForSelector("[role=option]");
     assert.equal(await page.locator("[role=option]").count(), 3);
   }],
+  ["r39_first_run_without_a_key_store_makes_nothing_until_the_file_is_chosen", { query: "?first&nokeychain" }, async (page) => {
+    await page.keyboard.press("Tab");
+    await tabTo(page, "main input");
+    await page.keyboard.type("Noor Brackley");
+    await tabTo(page, "[data-do=sandbox]");
+    await press(page, "Enter");
+    await page.waitForSelector("[data-passphrase]");
+    assert.equal(await page.locator("[role=option]").count(), 0, "nothing was made");
+    await tabTo(page, "[data-passphrase]");
+    await page.keyboard.type("correct horse battery");
+    await press(page, "Tab");
+    await page.keyboard.type("correct horse batterx");
+    await press(page, "Enter");
+    assert.match(await page.textContent("#pp-again"), /not the same/);
+    await press(page, "Backspace");
+    await page.keyboard.type("y");
+    await press(page, "Enter");
+    await page.waitForSelector("[role=option]");
+  }],
+  ["f38_quitting_while_held_asks_first_and_can_put_back", { hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    await until("approved", async () => (await state(page, "A-2041")) === "approved");
+    await page.evaluate(() => window.__fake.quit());
+    await page.waitForSelector("dialog[open]");
+    assert.match((await focused(page)).text, /Stay/, "the safe button has the first focus");
+    await press(page, "Enter");
+    await until("closed", async () => (await page.locator("dialog[open]").count()) === 0);
+    assert.equal(await state(page, "A-2041"), "approved");
+    await page.evaluate(() => window.__fake.quit());
+    await page.waitForSelector("dialog[open]");
+    await tabTo(page, "[data-do=quit-back]");
+    await press(page, "Enter");
+    await until("put back", async () => (await state(page, "A-2041")) === "prepared");
+    await until("quit", () => page.evaluate(() => document.documentElement.dataset.quit === "put back"));
+  }],
+  ["r25_an_unknown_is_finished_under_the_same_key_by_a_button_that_says_what_it_does", { hash: "#/unknown/A-2054" }, async (page) => {
+    await page.waitForSelector("[data-offer=finish] button");
+    await tabTo(page, "[data-offer=finish] button");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog[open]");
+    assert.match((await focused(page)).text, /Cancel/);
+    await tabTo(page, "dialog [data-do=go]");
+    await press(page, "Enter");
+    await until("accepted", async () => (await state(page, "A-2054")) === "accepted");
+    assert.equal((await focused(page)).lost, false);
+  }],
+  ["r13_a_file_is_attached_shown_with_its_digest_and_taken_out_again", { hash: "#/edit/A-2041" }, async (page) => {
+    await page.waitForSelector("[data-draft] textarea");
+    const before = await page.getAttribute("[data-live-hash]", "data-live-hash");
+    await page.setInputFiles("[data-file]", { name: "Übersicht März.txt", mimeType: "text/plain", buffer: Buffer.from("Zeiten") });
+    await page.waitForSelector(".att >> text=Übersicht März.txt");
+    await until("another fingerprint", async () => (await page.getAttribute("[data-live-hash]", "data-live-hash")) !== before);
+    // SHA-256 of "Zeiten", from sha256sum.
+    assert.match(await page.textContent(".att:has-text('Übersicht') .mono"), /6B95 ?DD50/);
+    await page.setInputFiles("[data-file]", { name: "bad.exe", mimeType: "application/octet-stream", buffer: Buffer.from("MZ") });
+    await page.waitForSelector("[role=alert] >> text=bad.exe was not taken");
+    await page.click("[aria-label='Remove the file Übersicht März.txt']");
+    await until("the first fingerprint", async () => (await page.getAttribute("[data-live-hash]", "data-live-hash")) === before);
+  }],
+  ["r11_all_actions_of_a_request_are_approved_at_once_only_after_they_could_be_read", { hash: "#/awaiting/A-2043" }, async (page) => {
+    const ids = await page.evaluate(() => window.__fake.bundle("A-2043"));
+    assert.ok(ids.length > 1);
+    await armed(page);
+    await listFocus(page);
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    await page.keyboard.press("Control+Shift+Enter");
+    await tick(page);
+    for (const id of ids) assert.equal(await state(page, id), "prepared", "too early");
+    for (const check of await page.evaluate((all) => window.__fake.checks(all), ids)) await page.evaluate(([id, code, field]) => window.__fake.clear(id, code, field), check);
+    await armed(page);
+    await press(page, "Control+Shift+Enter");
+    for (const id of ids) await until(`${id} approved`, async () => (await state(page, id)) === "approved");
+    for (const id of ids) assert.equal(await approvals(page, id), 1);
+  }],
+  ["r37_the_palette_finds_a_request_and_a_command_and_never_approves", {}, async (page) => {
+    await armed(page);
+    await press(page, "Control+k");
+    await page.waitForSelector("[role=combobox]");
+    await page.keyboard.type("approve");
+    await tick(page);
+    assert.equal(await page.locator(".pal__o >> text=/Approve/").count(), 0);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("Settings");
+    await press(page, "Enter");
+    await page.waitForSelector("#s-file");
+    await press(page, "Control+k");
+    await page.waitForSelector("[role=combobox]");
+    await page.keyboard.type("fenwick");
+    await page.waitForSelector("[id^=pal-r-]");
+    await press(page, "Enter");
+    await until("its view", async () => /#\/(awaiting|unknown|needs-review|on-the-way|action)\//.test(await page.evaluate(() => location.hash)));
+    await until("focus on a heading", async () => (await focused(page)).heading);
+  }],
+  ["r33_a_source_is_added_by_keyboard_and_its_token_shown_once", { hash: "#/sources" }, async (page) => {
+    await page.waitForSelector("[data-do=add]");
+    await tabTo(page, "[data-do=add]");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog[open] #src-name");
+    await page.keyboard.type("night-agent");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog [data-bad]");
+    await press(page, "Space");
+    await tabTo(page, "dialog fieldset:nth-of-type(2) input");
+    await press(page, "Space");
+    await tabTo(page, "dialog [data-do=add-source]");
+    await press(page, "Enter");
+    await page.waitForSelector(".once__t");
+    assert.match(await page.textContent(".once__t"), /^cs_/);
+    await tabTo(page, "dialog [data-do=kept]");
+    await press(page, "Enter");
+    await page.waitForSelector(".subhead >> text=night-agent");
+    assert.equal(await page.evaluate(() => document.body.innerText.includes("cs_pretend")), false);
+  }],
+  ["r34_a_destination_of_any_kind_is_added_with_the_form_of_its_kind", { hash: "#/destinations" }, async (page) => {
+    await tabTo(page, "[data-do=add]");
+    await press(page, "Enter");
+    await tabTo(page, "[data-kind=resend]");
+    await press(page, "Enter");
+    await page.waitForSelector("#k-name");
+    await page.keyboard.type("orders-api");
+    await tabTo(page, "#k-secret");
+    await page.keyboard.type("wrong");
+    await press(page, "Enter");
+    await page.waitForSelector("#k-from[aria-invalid=true]");
+    await page.keyboard.type("orders@brackenhall.example");
+    await tabTo(page, "dialog [data-do=next]");
+    await press(page, "Enter");
+    await page.waitForSelector("[data-probe=stopped]");
+    assert.equal(await page.getAttribute("dialog [data-do=finish]", "aria-disabled"), "true");
+    await tabTo(page, "dialog .dlg__f button:nth-of-type(2)");
+    await press(page, "Enter");
+    await tabTo(page, "#k-secret");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("right");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog [data-do=finish][aria-disabled=false]");
+    await tabTo(page, "dialog [data-do=finish]");
+    await press(page, "Enter");
+    await page.waitForSelector(".item >> text=orders-api");
+  }],
   ["r40_a_mailbox_is_added_by_keyboard_after_its_test", { hash: "#/destinations" }, async (page) => {
     await page.waitForSelector("[data-do=add]");
     await tabTo(page, "[data-do=add]");
     await press(page, "Enter");
-    await page.waitForSelector("dialog[open]");
+    await page.waitForSelector("[data-kind=mailbox]");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog[open] #m-from");
     await page.keyboard.type("hello@brackenhall.example");
     await press(page, "Tab");
     await tabTo(page, "#m-password");
@@ -287,7 +431,7 @@ export const journeys = [
     await page.waitForSelector("[data-do=finish][aria-disabled=false]");
     await tabTo(page, "[data-do=finish]");
     await press(page, "Enter");
-    await until("listed", async () => (await page.locator(".item").count()) === 3);
+    await until("listed", async () => (await page.locator(".item").count()) === 5);
   }],
   ["r37_a_hundred_thousand_requests_are_paged_and_only_those_in_view_exist", { query: "?many=100000" }, async (page) => {
     await page.waitForSelector("[role=option]");

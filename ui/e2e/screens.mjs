@@ -18,6 +18,7 @@ const reword = async (page) => {
 const armed = (page) => page.waitForSelector("[data-armed=true]");
 const addUntil = (step) => async (page) => {
   await page.click("[data-do=add]");
+  await page.click("[data-kind=mailbox]");
   await page.fill("#m-from", "hello@brackenhall.example");
   await press(page, "Tab");
   if (step === 1) return;
@@ -32,6 +33,8 @@ export const screens = [
   { name: "01-awaiting", after: armed },
   { name: "02-bundle", hash: "#/awaiting/A-2042", after: (p) => press(p, "c") },
   { name: "02-bundle-focus", hash: "#/awaiting/A-2042", after: async (p) => { await p.waitForSelector(".strip"); await p.focus("[role=listbox]"); await press(p, "Enter"); } },
+  { name: "02-note", hash: "#/awaiting/A-2043", after: async (p) => { await p.waitForSelector(".strip"); await p.focus("[role=listbox]"); await press(p, "Enter", "2"); } },
+  { name: "02-deal", hash: "#/awaiting/A-2044", after: async (p) => { await p.waitForSelector(".strip"); await press(p, "2"); await p.waitForSelector(".fieldsbox"); } },
   { name: "02-unseen", hash: "#/awaiting/A-2048", after: (p) => press(p, "c") },
   { name: "02-formatted", hash: "#/awaiting/A-2048", after: async (p) => { await p.click(".col--theirs .ib--sm"); await p.waitForSelector("iframe"); } },
   { name: "03-edit", hash: "#/edit/A-2041", after: reword },
@@ -49,11 +52,26 @@ export const screens = [
   { name: "08-revise", hash: "#/action/A-1986", after: async (p) => { await p.waitForSelector("[data-do=revise]"); await press(p, "n"); await p.waitForSelector("[data-draft]"); await armed(p); } },
   { name: "08-revise-unknown", hash: "#/action/A-2038", after: async (p) => { await p.waitForSelector("[data-do=revise]"); await press(p, "n"); await p.click("[data-do=go]"); await p.waitForSelector("[data-draft]"); await armed(p); } },
   { name: "09-destinations", hash: "#/destinations" },
+  { name: "09-destinations-test", hash: "#/destinations", after: async (p) => { await p.click("[data-do=test]"); await p.waitForSelector("[data-probe=done] >> nth=7"); } },
+  { name: "10-kinds", hash: "#/destinations", after: async (p) => { await p.click("[data-do=add]"); await p.waitForSelector("[data-kind=resend]"); } },
+  { name: "10-add-resend", hash: "#/destinations", after: async (p) => { await p.click("[data-do=add]"); await p.click("[data-kind=resend]"); await p.waitForSelector("#k-from"); } },
+  { name: "11-sources", hash: "#/sources", after: (p) => p.waitForSelector(".perms") },
+  { name: "11-add-source", hash: "#/sources", after: async (p) => { await p.click("[data-do=add]"); await p.click("dialog .ck >> nth=0"); } },
+  { name: "11-token", hash: "#/sources", after: async (p) => { await p.click("[data-do=add]"); await p.fill("#src-name", "night-agent"); await p.click("dialog .ck >> nth=0"); await p.click("dialog fieldset >> nth=1 >> .ck >> nth=0"); await p.click("[data-do=add-source]"); await p.waitForSelector(".once"); } },
+  { name: "15-palette", after: async (p) => { await armed(p); await press(p, "Control+k"); await p.waitForSelector(".pal__o"); } },
+  { name: "15-palette-found", after: async (p) => { await armed(p); await press(p, "Control+k"); await p.keyboard.type("jürgen"); await p.waitForSelector("[id^=pal-r-]"); } },
+  { name: "02-file", hash: "#/awaiting/A-2042", after: async (p) => { await p.click("[data-do=file]"); await p.waitForSelector(".fileview"); } },
+  { name: "03-edit-file", hash: "#/edit/A-2041", after: async (p) => { await p.setInputFiles("[data-file]", { name: "Übersicht März.txt", mimeType: "text/plain", buffer: Buffer.from("Zeiten") }); await p.waitForSelector(".att"); } },
+  { name: "settings", hash: "#/settings", after: (p) => p.waitForSelector("#s-file") },
+  { name: "settings-quiet", hash: "#/settings", after: async (p) => { await p.click("[data-do=quiet-hours]"); await p.waitForSelector("#s-from"); } },
+  { name: "quit", hash: "#/awaiting/A-2041", after: async (p) => { await armed(p); await press(p, "Control+Enter"); await p.waitForSelector("[data-toast]"); await p.evaluate(() => window.__fake.quit()); await p.waitForSelector("dialog[open]"); } },
+  { name: "05-unknown-repeat", hash: "#/unknown/A-2054", after: (p) => p.waitForSelector("[data-offer=finish] button") },
   { name: "10-add-address", hash: "#/destinations", after: addUntil(1) },
   { name: "10-add-servers", hash: "#/destinations", after: addUntil(2) },
   { name: "10-add-test", hash: "#/destinations", after: addUntil(3) },
   { name: "10-add-stopped", hash: "#/destinations", after: addUntil(4) },
   { name: "13-first", query: "?first" },
+  { name: "13-first-nostore", query: "?first&nokeychain", after: async (p) => { await p.fill("input", "Noor Brackley"); await p.click("[data-do=sandbox]"); await p.waitForSelector("[data-passphrase]"); } },
   { name: "13b-sandbox", query: "?first", after: async (p) => { await p.fill("input", "Noor Brackley"); await p.click("[data-do=sandbox]"); await p.waitForSelector(".guide"); await armed(p); } },
   { name: "14-empty", query: "?empty", after: (p) => p.waitForSelector(".empty") },
   { name: "14-empty-way", query: "?empty", hash: "#/on-the-way", after: (p) => p.waitForSelector(".empty") },

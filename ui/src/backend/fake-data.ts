@@ -1,5 +1,6 @@
 // What the in-memory engine starts with: the people and texts of the mock-ups, one request in every state.
 
+import { record, records, repeatable } from "./fake-records";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ContractDoc } from "../bindings/ContractDoc";
 import type { DestinationRow } from "../bindings/DestinationRow";
@@ -83,7 +84,7 @@ export const fakeFiles: Record<string, string> = {
 
 export type Seed = Partial<ActionDoc> & { id: string };
 
-type Letter = { name: string; email: string; subject: string; theirs: string; ours: string; minutes: number };
+export type Letter = { name: string; email: string; subject: string; theirs: string; ours: string; minutes: number };
 
 let counter = 0;
 
@@ -273,13 +274,7 @@ Noor Brackley`,
   mail.cc.push({ email: "buchhaltung@schreinerei-feidhaeuser.example" });
   mail.bcc.push({ email: "archiv@brackenhall.example" });
   out.push(first);
-  out.push(
-    email(
-      "A-2043",
-      { ...jurgen, name: "Sam Oduya", email: "sam@brackenhall.example", ours: "Hello Sam,\n\nPlease call Jürgen on Tuesday 21 May and ask whether the shelves arrived.\n\nNoor" },
-      { request_id: "inquiry-817", step: "tell-sam", after: "first-reply", effect: "email.send" },
-    ),
-  );
+  out.push(...records(jurgen));
 
   out.push(
     email(
@@ -294,6 +289,9 @@ Noor Brackley`,
       },
       { findings: [finding("reply_to_differs", "to[0].email", "look", "The message came from invoices@brightwater.example and asks for answers to purchasing@brightwater.example. This draft answers to purchasing@brightwater.example.", true)] },
     ),
+  );
+  out.push(
+    record("A-2055", "crm.deal.update", { name: "Brightwater Cafés, purchasing department", email: "purchasing@brightwater.example", subject: "Second invoice for the counter tops", theirs: "Hello,\n\nwe have received a second invoice for the counter tops. Was the first one replaced?\n\nBrightwater Cafés", ours: "", minutes: 48 }, { record: { type: "deal", match: { external_id: "Q-7718" } }, fields: { amount: 1240, next_step: "Paid by 30 May", discount: null }, expected: { amount: 1310, next_step: "" } }, { request_id: "inquiry-2044", step: "change-deal" }),
   );
   out.push(
     email(
@@ -360,6 +358,8 @@ Noor Brackley`,
       { state: "approved", step: "second-mail", after: "first-reply", request_id: "inquiry-kit", approvals: [approval("2050", 1)], next: { what: "waits_for", at: null, text: "first-reply" } },
     ),
   );
+
+  out.push(repeatable(approval));
 
   // Unknown
   const hugo = email(

@@ -3,6 +3,7 @@
 
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ActionRow } from "../bindings/ActionRow";
+import type { ApprovedOne } from "../bindings/ApprovedOne";
 import type { ErrorDoc } from "../bindings/ErrorDoc";
 import type { FeedEvent } from "../bindings/FeedEvent";
 import type { OfferDoc } from "../bindings/OfferDoc";
@@ -96,7 +97,7 @@ function row(doc: ActionDoc): ActionRow {
     crossed_once: doc.crossed_once,
     who: doc.conversation?.from_name ?? mail.to[0]?.name ?? mail.to[0]?.email ?? "",
     email: doc.conversation?.from_email ?? mail.to[0]?.email ?? "",
-    subject: doc.state === "prepared" || doc.state === "needs_review" ? (doc.conversation?.subject ?? mail.subject) : mail.subject,
+    subject: doc.state === "prepared" || doc.state === "needs_review" || !doc.effect.startsWith("email.") ? (doc.conversation?.subject ?? mail.subject) : mail.subject,
     at: doc.state === "prepared" ? doc.created_at : doc.changed_at,
     payload_hash: doc.payload_hash,
     payload_version: doc.payload_version,
@@ -323,6 +324,15 @@ export async function makeFake(): Promise<Backend> {
       tell([id], null);
       return shown(doc);
     },
+    async approveEach(actions) {
+      const done: ApprovedOne[] = [];
+      for (const one of actions)
+        done.push(await fake.approve(one.id, one.payload_hash).then(
+          (action) => ({ id: one.id, action, error: null }),
+          (error: ErrorDoc) => ({ id: one.id, action: null, error }),
+        ));
+      return done;
+    },
     async reject(id, reason) {
       decide();
       const doc = get(id);
@@ -499,6 +509,9 @@ export async function makeFake(): Promise<Backend> {
       },
       state: (id: string) => docs.get(id)?.state,
       approvals: (id: string) => docs.get(id)?.approvals.length,
+      bundle: (id: string) => [...docs.values()].filter((d) => d.request_id !== null && d.request_id === docs.get(id)?.request_id && d.source === docs.get(id)?.source).map((d) => d.id),
+      checks: (ids: string[]) => ids.flatMap((id) => (docs.get(id)?.findings ?? []).filter((f) => f.holds && !f.cleared).map((f) => [id, f.code, f.field])),
+      clear: (id: string, code: string, field: string) => fake.clearFinding(id, code, field),
       kept: (id: string) => kept.get(id) ?? null,
     },
   });

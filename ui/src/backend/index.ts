@@ -2,6 +2,8 @@
 
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ActionPage } from "../bindings/ActionPage";
+import type { ApproveOne } from "../bindings/ApproveOne";
+import type { ApprovedOne } from "../bindings/ApprovedOne";
 import type { DestinationForm } from "../bindings/DestinationForm";
 import type { DestinationRow } from "../bindings/DestinationRow";
 import type { DestinationTest } from "../bindings/DestinationTest";
@@ -41,6 +43,8 @@ export interface Backend {
   clearFinding(id: string, code: string, field: string): Promise<ActionDoc>;
   edit(id: string, replaces: number, payload: unknown): Promise<ActionDoc>;
   approve(id: string, payloadHash: string): Promise<ActionDoc>;
+  /** Each a decision of its own: one that cannot be approved says why and changes nothing about the others. */
+  approveEach(actions: ApproveOne[]): Promise<ApprovedOne[]>;
   reject(id: string, reason: string): Promise<ActionDoc>;
   undo(id: string): Promise<ActionDoc>;
   sendNow(id: string): Promise<ActionDoc>;

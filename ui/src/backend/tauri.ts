@@ -21,6 +21,7 @@ export const tauri: Backend = {
   clearFinding: (id, code, field) => invoke("clear_finding", { id, code, field }),
   edit: (id, replaces, payload) => invoke("edit", { id, replaces, payload }),
   approve: (id, payloadHash) => invoke("approve", { id, payloadHash }),
+  approveEach: (actions) => invoke("approve_each", { actions }),
   reject: (id, reason) => invoke("reject", { id, reason }),
   undo: (id) => invoke("undo", { id }),
   sendNow: (id) => invoke("send_now", { id }),

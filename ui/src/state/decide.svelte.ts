@@ -4,7 +4,8 @@ import { type Verdict, errorOf } from "../backend";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
 import { copyText } from "../lib/clipboard";
-import { emailOf } from "../lib/payload";
+import { emailOf, isEmail } from "../lib/payload";
+import { headline } from "../lib/record";
 import { findingLabel, isHeld } from "../lib/standing";
 import { w } from "../words";
 import { app } from "./app.svelte";
@@ -45,6 +46,37 @@ export async function approve(doc: ActionDoc, hash: string): Promise<ActionDoc |
   } finally {
     app.busy = false;
   }
+}
+
+/** Several at once, each with the fingerprint that was on screen. Answers with those that were approved. */
+export async function approveEach(docs: ActionDoc[]): Promise<ActionDoc[]> {
+  app.barMessage = "";
+  app.busy = true;
+  try {
+    const done = await app.engine.approveEach(docs.map((doc) => ({ id: doc.id, payload_hash: doc.payload_hash, looked: [] })));
+    const given = done.flatMap((one) => (one.action ? [one.action] : []));
+    for (const after of given) app.keepHeld(after);
+    const last = given.at(-1);
+    if (last) app.announceHold(last);
+    const refused = done.find((one) => one.error);
+    if (refused?.error) {
+      if (refused.error.code === "locked") app.unlocking = true;
+      app.barMessage = refused.error.code === "locked" ? w.lockedBar : w.someNotApproved(given.length, docs.length, refused.error.message);
+      app.say(app.barMessage);
+    }
+    return given;
+  } catch (thrown) {
+    app.barMessage = errorOf(thrown).message;
+    app.say(app.barMessage);
+    return [];
+  } finally {
+    app.busy = false;
+  }
+}
+
+/** What a request or an action is called in heads: the customer's subject, else the message's own, else what it does. */
+export function subjectOf(doc: ActionDoc): string {
+  return doc.conversation?.subject ?? (isEmail(doc.effect) ? emailOf(doc.payload).subject : headline(doc.effect, doc.payload));
 }
 
 /** Undo while held, or put back what waits. */

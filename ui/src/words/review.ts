@@ -202,6 +202,7 @@ export const review = {
   approveSend: "Approve and send",
   approve: "Approve",
   approveAll: (n: number) => `Approve all ${n}`,
+  someNotApproved: (n: number, of: number, why: string) => `${n} of ${of} approved. ${why}`,
   approveVersion: (n: number) => `Approve version ${n}`,
   approveNew: "Approve as a new message",
   approveAgain: "Approve again, unchanged",

@@ -21,7 +21,6 @@ export const setup = {
   repeatsItselfSays: "When an answer gets lost, inside the first half of the time in which the destination recognises a repeat",
   compared: "Compared with your other destinations",
   destinationHead: "Destination",
-  kindOfChange: "What",
   sureLabel: ["", "We may never know", "We can find it", "It can settle by itself"] as readonly string[],
 
   // Sources
@@ -139,13 +138,11 @@ export const setup = {
   paletteHere: "Here",
   palettePlaces: "Places",
   paletteNothing: "Nothing by that name.",
-  paletteOpen: "Open",
-  paletteMove: "Move",
   paletteNever: "Approving is not in this list: it is given at the bar, with the draft in view.",
   paletteResults: (n: number) => (n === 1 ? "1 result" : `${n} results`),
 
   // Files
-  openFile: (name: string) => `Look at ${name}`,
+  openFile: "Look at",
   fileFingerprint: "Fingerprint of the file, SHA-256",
   fileNoView: "This kind of file can’t be shown here safely. Its fingerprint is what you approve.",
   fileCut: "Only the beginning is shown.",

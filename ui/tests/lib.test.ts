@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { compare, initials, partsOf, plausible } from "../src/lib/address";
 import { changes, putBack, textChanges } from "../src/lib/changes";
-import { facts } from "../src/lib/facts";
+import { facts, speaksOfFile } from "../src/lib/facts";
 import { fieldsOf, withFields } from "../src/lib/payload";
+import { splitQuote } from "../src/lib/quote";
+import { changedFields, matchOf, rest } from "../src/lib/record";
 import { digits, sealOf } from "../src/lib/seal";
 import { pieces } from "../src/lib/unseen";
 import { localTimes } from "../src/lib/time";
@@ -80,6 +82,30 @@ describe("what is drawn around a text", () => {
     const text = "It leaves on Thursday 16 May and costs 45 € a chair; there is no extra charge.";
     expect(facts(text).map((r) => r.text).join("")).toBe(text);
     expect(facts(text).filter((r) => r.fact).map((r) => r.text)).toEqual(["Thursday 16 May", "45 € a chair", "no extra charge"]);
+  });
+  it("r17_a_number_the_customer_did_not_write_is_marked_however_it_is_grouped", () => {
+    const theirs = "Order 4471 was 1,240 € and should come on 24 May.";
+    const fresh = (ours: string) => facts(ours, theirs).filter((r) => r.fresh).map((r) => r.text);
+    expect(fresh("Order 4471 costs 1.240 € and comes on 24 May.")).toEqual([]);
+    expect(fresh("Order 4417 costs 1.420 € and comes on 25 May.")).toEqual(["4417", "1.420 €", "25 May"]);
+    expect(facts("Order 4417", "").some((r) => r.fact), "nothing to compare with").toBe(false);
+    expect(facts("Order 4417, please.", theirs).map((r) => r.text).join("")).toBe("Order 4417, please.");
+  });
+  it("r17_a_text_that_speaks_of_a_file_is_recognised", () => {
+    expect(["Please find it attached.", "Den Plan finden Sie im Anhang."].every(speaksOfFile)).toBe(true);
+    expect(["We attach great value to it.", "Der Anhänger ist da."].some(speaksOfFile)).toBe(false);
+  });
+  it("r12_quoted_history_is_told_from_the_message_and_nothing_is_lost", () => {
+    const text = "Yes please.\n\nOn Tue, 3 Nov 2026 Noor Brackley wrote:\n> Shall we?\n> Noor";
+    expect(splitQuote(text)).toEqual(["Yes please.", "On Tue, 3 Nov 2026 Noor Brackley wrote:\n> Shall we?\n> Noor"]);
+    expect(splitQuote("> all of it is quoted\n> here")[1]).toBe("");
+    expect(splitQuote("a\n> inline\nanswer")).toEqual(["a\n> inline\nanswer", ""]);
+  });
+  it("r12_every_member_of_a_record_payload_has_a_place", () => {
+    const payload = { record: { type: "deal", match: { id: "7" } }, fields: { amount: 1240, note: null }, expected: { amount: 1310 }, colour: "blue" };
+    expect(matchOf(payload.record.match)).toEqual({ by: "id", value: "7" });
+    expect(changedFields(payload.fields, payload.expected)).toEqual([{ name: "amount", seen: "1310", next: "1240" }, { name: "note", seen: undefined, next: "" }]);
+    expect(rest(payload)).toEqual([["colour", "blue"]]);
   });
   it("r12_one_changed_digit_draws_another_seal", () => {
     const a = "28f19ec8".repeat(8);

@@ -312,7 +312,7 @@ Noor Brackley`,
   );
   (priya.payload as { attachments: unknown[] }).attachments.push({ filename: "invoice\u202efdp.exe", content_type: "application/pdf", size: 18_100, sha256: "5c".repeat(32) });
   priya.findings = [finding("can_run_programs", "attachments[0]", "stop", "The true type of this file is exe. Its name hides that with an unseen character.", true)];
-  if (priya.conversation) priya.conversation.html = "<p>Hi!</p><p>The <b>🎉</b> is on Saturday, could we have one more bench?</p><p>Priya</p>";
+  if (priya.conversation) priya.conversation.html = "<p>Hi!</p><p>The <b>🎉</b> is on Saturday, could we have one more <a href=\"https://bench.elsewhere.example/x\">www.brackenhall.example/bench</a>?</p><p>Priya</p>";
   out.push(priya);
   out.push(
     email("A-2049", {

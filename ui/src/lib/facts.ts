@@ -10,18 +10,38 @@ const money = "(?:[€£$¥] ?\\d[\\d.,]*|\\d[\\d.,]* ?(?:€|£|\\$|EUR|USD|GBP
 const span = "(?:about |within )?(?:a|one|two|three|four|\\d+) (?:minutes?|hours?|days?|weeks?|months?)";
 const promise = "no extra charge|free of charge|guarantee[ds]?|refund(?:ed)?|at no cost|kostenlos";
 
-const rule = new RegExp(`(${day}|${dated}|${clock}|${money}|${span}|${promise})`, "giu");
+// A number of three digits and more, with its parts: an order, an invoice, a part. Only worth a look where it is new.
+const number = "\\b\\d{3,}(?:[-/.]\\d+)*\\b";
 
-export type Run = { text: string; fact: boolean };
+const rule = new RegExp(`(${day}|${dated}|${clock}|${money}|${span}|${promise})|(${number})`, "giu");
 
-export function facts(text: string): Run[] {
+/** `fresh`: a number in it does not stand in the customer's message. */
+export type Run = { text: string; fact: boolean; fresh: boolean };
+
+/** Digits without what groups them, so that 1.240, 1,240 and 1240 are the same. */
+function numbers(text: string): string[] {
+  return [...text.matchAll(/\d+(?:[.,'\u2019\u00a0]\d{3})*(?:[.,]\d{1,2})?/gu)].map((m) => m[0].replace(/[.,'\u2019\u00a0](?=\d{3})/gu, "").replace(/[.,]0{1,2}$/, "").replace(",", "."));
+}
+
+/** `against`: what the customer wrote, where there is something to compare with. */
+export function facts(text: string, against = ""): Run[] {
   const runs: Run[] = [];
+  const known = new Set(numbers(against));
+  const isFresh = (part: string) => against.trim() !== "" && numbers(part).some((n) => !known.has(n));
   let from = 0;
   for (const match of text.matchAll(rule)) {
-    if (match.index > from) runs.push({ text: text.slice(from, match.index), fact: false });
-    runs.push({ text: match[0], fact: true });
+    const fresh = isFresh(match[0]);
+    // A bare number the customer wrote too is nothing to look at.
+    if (match[2] !== undefined && !fresh) continue;
+    if (match.index > from) runs.push({ text: text.slice(from, match.index), fact: false, fresh: false });
+    runs.push({ text: match[0], fact: true, fresh });
     from = match.index + match[0].length;
   }
-  if (from < text.length) runs.push({ text: text.slice(from), fact: false });
+  if (from < text.length) runs.push({ text: text.slice(from), fact: false, fresh: false });
   return runs;
+}
+
+/** Whether a text speaks of a file that comes with it. */
+export function speaksOfFile(text: string): boolean {
+  return /\b(attached|attachment|enclosed|enclosure)\b|\b(im Anhang|anbei|beigef\u00fcgt|angeh\u00e4ngt)\b/iu.test(text);
 }

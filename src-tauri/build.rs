@@ -58,7 +58,6 @@ const COMMANDS: &[&str] = &[
     "quiet_until_tomorrow",
     "back_up",
     "purge",
-    "held",
 ];
 
 fn main() {

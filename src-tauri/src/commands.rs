@@ -2,8 +2,8 @@
 
 use countersign_domain::{ActionId, State as Stand, Verdict};
 use countersign_engine::view::{
-    ActionDoc, ActionPage, ApproveOne, ApprovedOne, ErrorDoc, FeedEvent, FileDoc, FindingDoc, HeldRow, NotTakenRow,
-    Overview, SearchFilters,
+    ActionDoc, ActionPage, ApproveOne, ApprovedOne, ErrorDoc, FeedEvent, FileDoc, FindingDoc, NotTakenRow, Overview,
+    SearchFilters,
 };
 use countersign_engine::{Code, Desk, Failure};
 use serde::Serialize;
@@ -422,9 +422,4 @@ pub(crate) async fn quit(app: AppHandle, shell: State<'_, Shell>, put_back: bool
         }
         .await,
     )
-}
-
-#[tauri::command]
-pub(crate) async fn held(shell: State<'_, Shell>) -> Answer<Vec<HeldRow>> {
-    told(async { shell.desk().await?.held().await }.await)
 }

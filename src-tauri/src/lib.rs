@@ -100,7 +100,6 @@ pub fn run() -> ExitCode {
             commands::set_up::quiet_until_tomorrow,
             commands::set_up::back_up,
             commands::set_up::purge,
-            commands::held,
         ])
         .setup(move |app| {
             let (painted, seen) = mpsc::channel();

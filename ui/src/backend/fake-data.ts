@@ -355,7 +355,7 @@ Noor Brackley`,
     email(
       "A-2050",
       { name: "Kit Harrow", email: "kit@harrow-studio.example", subject: "Is the lamp shade still available?", theirs: "Is it? Kit", ours: "Hello Kit,\n\nThe invoice follows.\n\nNoor", minutes: 24 },
-      { state: "approved", step: "second-mail", after: "first-reply", request_id: "inquiry-kit", approvals: [approval("2050", 1)], next: { what: "waits_for", at: null, text: "first-reply" } },
+      { state: "approved", step: "second-mail", after: "first-reply", request_id: "inquiry-kit", approvals: [approval("2050", 1)], next: { what: "waits_for", at: null, text: "Leaves once A-2040 was accepted." } },
     ),
   );
 

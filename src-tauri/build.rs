@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "probe_destination",
     "add_destination",
     "test_destination",
+    "prepare_destination",
     "set_hold",
     "set_repeats",
     "pause_destination",

@@ -75,6 +75,7 @@ pub fn run() -> ExitCode {
             commands::set_up::probe_destination,
             commands::set_up::add_destination,
             commands::set_up::test_destination,
+            commands::set_up::prepare_destination,
             commands::set_up::set_hold,
             commands::set_up::set_repeats,
             commands::set_up::pause_destination,

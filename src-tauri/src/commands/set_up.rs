@@ -46,6 +46,17 @@ pub(crate) async fn test_destination(app: AppHandle, shell: State<'_, Shell>, na
     told(async { shell.desk().await?.test_destination(&name, None, &tell).await }.await)
 }
 
+/// Sets up what the destination needs beforehand, once.
+#[tauri::command]
+pub(crate) async fn prepare_destination(
+    app: AppHandle,
+    shell: State<'_, Shell>,
+    name: String,
+) -> Answer<Vec<ProbeStep>> {
+    let tell = tell(app);
+    told(async { shell.desk().await?.prepare_destination(&name, &tell).await }.await)
+}
+
 #[tauri::command]
 pub(crate) async fn set_hold(shell: State<'_, Shell>, name: String, seconds: u32) -> Answer<DestinationRow> {
     told(async { shell.desk().await?.set_hold(&name, seconds).await }.await)

@@ -22,7 +22,7 @@ type World = {
 
 type Part = Pick<
   Backend,
-  | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "setHold" | "setRepeats" | "pauseDestination" | "removeDestination"
+  | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "prepareDestination" | "setHold" | "setRepeats" | "pauseDestination" | "removeDestination"
   | "sources" | "addSource" | "revokeSource"
   | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge"
 >;
@@ -78,6 +78,12 @@ export function setUp(world: World): Part {
       const one = get(name);
       const steps = await probe(one.kind, { smtp: "smtp.brackenhall.example:465", imap: "imap.brackenhall.example:993" }, "secret");
       return { name, account: one.account, steps, sent_folder: "Sent", size_limit: 36_700_160, sent: null, files_sent_itself: null };
+    },
+    async prepareDestination(name) {
+      get(name);
+      const step: ProbeStep = { step: "property", state: "done", text: "The property is there.", took_ms: 240 };
+      for (const tell of probes) tell(step);
+      return [step];
     },
     async setHold(name, seconds) {
       get(name).undo_seconds = seconds;

@@ -66,6 +66,8 @@ export interface Backend {
   probeDestination(form: DestinationForm): Promise<ProbeStep[]>;
   addDestination(form: DestinationForm): Promise<DestinationRow>;
   testDestination(name: string): Promise<DestinationTest>;
+  /** Sets up what it needs beforehand, once. Steps also arrive at `onProbe`. */
+  prepareDestination(name: string): Promise<ProbeStep[]>;
   setHold(name: string, seconds: number): Promise<DestinationRow>;
   setRepeats(name: string, on: boolean): Promise<DestinationRow>;
   pauseDestination(name: string, on: boolean): Promise<DestinationRow>;

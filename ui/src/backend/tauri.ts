@@ -40,6 +40,7 @@ export const tauri: Backend = {
   probeDestination: (form) => invoke("probe_destination", { form }),
   addDestination: (form) => invoke("add_destination", { form }),
   testDestination: (name) => invoke("test_destination", { name }),
+  prepareDestination: (name) => invoke("prepare_destination", { name }),
   setHold: (name, seconds) => invoke("set_hold", { name, seconds }),
   setRepeats: (name, on) => invoke("set_repeats", { name, on }),
   pauseDestination: (name, on) => invoke("pause_destination", { name, on }),

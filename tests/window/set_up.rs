@@ -196,7 +196,7 @@ async fn r13_an_attached_file_is_sent_with_the_digest_that_was_on_the_screen() {
     let digest = "6b95dd507f2579b01851f1a5af1d01644f1e786e58063204e710addb036292e6";
     let first: String = digest[..8].to_uppercase();
     let on_screen = window.eval("document.querySelector('.att .mono').textContent.replaceAll(' ', '')").await;
-    assert_eq!(on_screen, Value::String(first));
+    assert_eq!(on_screen, Value::String(first), "{}", window.page().await);
     looks_right(&window, "03-edit-file").await;
     window.until("what is shown can be approved", ARMED).await;
     window.press(&["ctrl+Enter"]).await;

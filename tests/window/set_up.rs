@@ -8,7 +8,7 @@ use serde_json::Value;
 use testkit::office::{self, ACCOUNT};
 use testkit::{Cli, Display, MailServers, Scratch, Session, Window, mail};
 
-use crate::story::{ARMED, list_focus, looks_right, tab_to, until_state};
+use crate::story::{ARMED, list_focus, looks_right, state, tab_to, until_state};
 
 const THREE_WAIT: &str = "document.querySelectorAll('[role=option]').length === 3";
 const NO_DIALOG: &str = "document.querySelector('dialog[open]') === null";
@@ -76,7 +76,7 @@ async fn r40_a_mailbox_and_a_source_are_added_by_keyboard_and_the_test_speaks_to
     looks_right(&window, "09-destinations-live").await;
     tab_to(&window, "[data-do=test]").await;
     window.press(&["Enter"]).await;
-    window.until("it was tested again", "document.querySelectorAll('[data-probe=done]').length >= 6").await;
+    window.until("it was tested again", "document.querySelectorAll('[data-probe=done]').length === 5").await;
 
     window.press(&["g", "s"]).await;
     window.until("there are no sources yet", &shown(".empty")).await;
@@ -198,6 +198,18 @@ async fn r13_an_attached_file_is_sent_with_the_digest_that_was_on_the_screen() {
     let on_screen = window.eval("document.querySelector('.att .mono').textContent.replaceAll(' ', '')").await;
     assert_eq!(on_screen, Value::String(first), "{}", window.page().await);
     looks_right(&window, "03-edit-file").await;
+    // A file the draft did not have holds the button back until a person has looked at it.
+    window.press(&["ctrl+s"]).await;
+    let shows_it = format!("document.querySelector('[data-shown={}]') !== null", serde_json::json!(id));
+    window.until("it is in Awaiting again", &format!("location.hash.startsWith('#/awaiting') && {shows_it}")).await;
+    window.until("what is shown can be approved", ARMED).await;
+    window.press(&["ctrl+Enter"]).await;
+    window.press(&["c"]).await;
+    window.until("the check is open", &shown(".look input")).await;
+    assert_eq!(state(&cli, &id), "prepared", "nothing is approved past an open check");
+    tab_to(&window, ".look input").await;
+    window.press(&["Space"]).await;
+    window.until("the check is cleared", &shown(".sig--done")).await;
     window.until("what is shown can be approved", ARMED).await;
     window.press(&["ctrl+Enter"]).await;
     let done = until_state(&cli, &id, "accepted").await;

@@ -52,7 +52,7 @@ export const screens = [
   { name: "08-revise", hash: "#/action/A-1986", after: async (p) => { await p.waitForSelector("[data-do=revise]"); await press(p, "n"); await p.waitForSelector("[data-draft]"); await armed(p); } },
   { name: "08-revise-unknown", hash: "#/action/A-2038", after: async (p) => { await p.waitForSelector("[data-do=revise]"); await press(p, "n"); await p.click("[data-do=go]"); await p.waitForSelector("[data-draft]"); await armed(p); } },
   { name: "09-destinations", hash: "#/destinations" },
-  { name: "09-destinations-test", hash: "#/destinations", after: async (p) => { await p.click("[data-do=test]"); await p.waitForSelector("[data-probe=done] >> nth=7"); } },
+  { name: "09-destinations-test", hash: "#/destinations", after: async (p) => { await p.click("[data-do=test]"); await p.waitForSelector("[data-probe=done] >> nth=4"); } },
   { name: "10-kinds", hash: "#/destinations", after: async (p) => { await p.click("[data-do=add]"); await p.waitForSelector("[data-kind=resend]"); } },
   { name: "10-add-resend", hash: "#/destinations", after: async (p) => { await p.click("[data-do=add]"); await p.click("[data-kind=resend]"); await p.waitForSelector("#k-from"); } },
   { name: "11-sources", hash: "#/sources", after: (p) => p.waitForSelector(".perms") },

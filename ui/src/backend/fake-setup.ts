@@ -48,8 +48,8 @@ export function setUp(world: World): Part {
   const get = (name: string) => mailboxes.find((m) => m.name === name) ?? refuse("not_found", `There is no destination ${name}.`, { field: "name" });
 
   async function probe(kind: string, values: Record<string, string | undefined>, secret: string): Promise<ProbeStep[]> {
-    const names = kind !== "mailbox" ? ["connect", "login"] : values["imap"] ? ["smtp_connect", "smtp_tls", "smtp_login", "smtp_features", "imap_connect", "imap_login", "sent_folder", "files_sent"] : ["smtp_connect", "smtp_tls", "smtp_login", "smtp_features"];
-    const texts: Record<string, string> = { smtp_connect: values["smtp"] ?? "", smtp_tls: "Certificate valid until 30 September, name matches.", smtp_features: "CHUNKING, DSN, 8BITMIME", imap_connect: values["imap"] ?? "", sent_folder: "Sent", files_sent: "Not by itself. We file one copy from the same bytes." };
+    const names = kind !== "mailbox" ? ["connect", "login"] : values["imap"] ? ["smtp_connect", "smtp_login", "imap_connect", "imap_login", "imap_sent"] : ["smtp_connect", "smtp_login"];
+    const texts: Record<string, string> = { smtp_connect: values["smtp"] ?? "", imap_connect: values["imap"] ?? "", imap_sent: "Copies are in Sent" };
     const steps: ProbeStep[] = [];
     for (const step of names) {
       for (const tell of probes) tell({ step, state: "running", text: "", took_ms: null });

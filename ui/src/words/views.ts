@@ -304,6 +304,7 @@ export const views = {
   passwordStays: "Your password stays in this computer’s key store. It is never written to the ledger.",
   probe: {
     smtp_connect: "Reach the server to send",
+    smtp_tls: "Encrypt the connection",
     smtp_login: "Sign in to send",
     imap_connect: "Reach the server to read",
     imap_login: "Sign in to read",

@@ -5,6 +5,7 @@ mod decisions;
 mod holds;
 mod home;
 mod intake;
+mod kinds;
 mod outcomes;
 mod parents;
 mod refusals;

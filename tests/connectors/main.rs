@@ -8,11 +8,13 @@
 //! | `suite` | the trials every kind with an HTTP API has to pass, chosen by its contract |
 //! | `doubles` | each of these kinds with its double: what a new provider adds |
 //! | `field` | failures seen in the field (cases F01 to F09), on the mailbox |
+//! | `large` | what is too large for a provider, and what is as large as can be |
 //! | `mailbox` | look-ups, situation, the customer's message, filing a copy |
 
 mod conformance;
 mod doubles;
 mod field;
+mod large;
 mod mailbox;
 mod rig;
 mod suite;

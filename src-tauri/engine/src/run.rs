@@ -442,6 +442,9 @@ impl Dispatcher {
         }
         report.indexed = self.core.ledger.feed_search_index(INDEX_PER_TICK).await?;
         report.held_back = self.held_back().await?;
+        if report.is_idle() {
+            self.core.ledger.checkpoint_in_idle().await?;
+        }
         Ok(())
     }
 

@@ -83,6 +83,12 @@ impl Ledger {
         &self.inner.pools
     }
 
+    /// For a moment when nothing is under way: moves what was written lately from the log into the file, so that no action
+    /// pays for it. Does nothing where little was written.
+    pub async fn checkpoint_in_idle(&self) -> Result<(), LedgerError> {
+        self.pools().checkpoint_in_idle().await
+    }
+
     /// Closes every connection; what was written is on disk already.
     pub async fn close(&self) {
         self.inner.pools.close().await;

@@ -8,6 +8,7 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Any, AnyConnection, AnyPool, Executor, Transaction};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -32,17 +33,20 @@ pub(crate) enum Durable {
 /// How long SQLite waits for another process inside one try, and how many tries a write gets.
 const BUSY_WAIT_MS: u32 = 1_500;
 const BEGIN_TRIES: u32 = 4;
+/// So many writes are left in the log before an idle moment is used to move them into the file: some twelve actions.
+const WRITES_IN_LOG: u32 = 64;
 /// How long a write waits for the others of this process.
 const GATE_WAIT: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub(crate) struct Pools {
     pub(crate) engine: Engine,
-    full: AnyPool,
-    rides: AnyPool,
+    writer: AnyPool,
     readers: AnyPool,
     gate: Arc<Mutex<()>>,
     read_only: bool,
+    /// Writes begun since the log was last moved into the file.
+    written: AtomicU32,
 }
 
 /// An open write transaction. Dropped without `commit` it is rolled back.
@@ -73,10 +77,10 @@ impl Pools {
             (false, false) => "rw",
         };
         let url = sqlite_url(path, mode);
-        let full = sqlite_pool(&url, 1, read_only, "FULL").await?;
-        let rides = sqlite_pool(&url, 1, read_only, "NORMAL").await?;
+        let writer = sqlite_pool(&url, 1, read_only, "FULL").await?;
         let readers = sqlite_pool(&sqlite_url(path, "ro"), 4, true, "NORMAL").await?;
-        Ok(Pools { engine: Engine::Sqlite, full, rides, readers, gate: Arc::new(Mutex::new(())), read_only })
+        let gate = Arc::new(Mutex::new(()));
+        Ok(Pools { engine: Engine::Sqlite, writer, readers, gate, read_only, written: AtomicU32::new(0) })
     }
 
     pub(crate) async fn postgres(url: &str) -> Result<Pools, LedgerError> {
@@ -88,11 +92,11 @@ impl Pools {
             .map_err(|e| failed("connecting to the ledger", e))?;
         Ok(Pools {
             engine: Engine::Postgres,
-            full: pool.clone(),
-            rides: pool.clone(),
+            writer: pool.clone(),
             readers: pool,
             gate: Arc::new(Mutex::new(())),
             read_only: false,
+            written: AtomicU32::new(0),
         })
     }
 
@@ -106,14 +110,17 @@ impl Pools {
                 let gate = tokio::time::timeout(GATE_WAIT, self.gate.clone().lock_owned())
                     .await
                     .map_err(|_| LedgerError::Busy)?;
-                let pool = match durable {
-                    Durable::Full => &self.full,
-                    Durable::Rides => &self.rides,
+                // One connection for both: a second one would throw away the pages it holds at each write of the other.
+                // The setting is said before every transaction, so none inherits the weaker one.
+                let begin = match durable {
+                    Durable::Full => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+                    Durable::Rides => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
                 };
+                self.written.fetch_add(1, Ordering::Relaxed);
                 let mut tries = 0;
                 loop {
                     tries += 1;
-                    match pool.begin_with("BEGIN IMMEDIATE").await {
+                    match self.writer.begin_with(begin).await {
                         Ok(tx) => return Ok(Write { tx, head: None, intact: None, _gate: Some(gate) }),
                         Err(e) => match failed(doing, e) {
                             LedgerError::Busy if tries < BEGIN_TRIES => {}
@@ -123,7 +130,7 @@ impl Pools {
                 }
             }
             Engine::Postgres => {
-                let mut tx = self.full.begin().await.map_err(|e| failed(doing, e))?;
+                let mut tx = self.writer.begin().await.map_err(|e| failed(doing, e))?;
                 // The head's row lock gives what IMMEDIATE gives on SQLite: one writer, and seq in commit order.
                 tx.execute("SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE")
                     .await
@@ -149,8 +156,7 @@ impl Pools {
 
     pub(crate) async fn close(&self) {
         self.readers.close().await;
-        self.rides.close().await;
-        self.full.close().await;
+        self.writer.close().await;
     }
 }
 
@@ -175,8 +181,9 @@ async fn sqlite_pool(
                      PRAGMA temp_store = MEMORY;"
                 );
                 if !read_only {
-                    // 4,000 pages: a checkpoint's own syncs are spread over some sixty actions.
-                    pragmas.push_str(" PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000;");
+                    // Checkpoints are made while nothing is under way. 16,000 pages (64 MiB) bound the log where that
+                    // never comes, or where no dispatcher runs.
+                    pragmas.push_str(" PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 16000;");
                 }
                 conn.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(pragmas))).await?;
                 Ok(())
@@ -242,7 +249,7 @@ pub(crate) const SEAMS: &[(&str, &str, &str, &str)] = &[
     (
         "tx",
         "begin a write with the write lock",
-        "BEGIN IMMEDIATE",
+        "PRAGMA synchronous = FULL | NORMAL; BEGIN IMMEDIATE",
         "SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE",
     ),
     ("tx", "one view over several reads", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
@@ -263,7 +270,7 @@ impl Pools {
         match self.engine {
             Engine::Sqlite => self.write(doing, Durable::Full).await,
             Engine::Postgres => {
-                let tx = self.full.begin().await.map_err(|e| failed(doing, e))?;
+                let tx = self.writer.begin().await.map_err(|e| failed(doing, e))?;
                 Ok(Write { tx, head: None, intact: None, _gate: None })
             }
         }
@@ -288,9 +295,23 @@ impl Pools {
     pub(crate) async fn checkpoint(&self) -> Result<(), LedgerError> {
         if self.engine == Engine::Sqlite {
             let doing = "writing the ledger's log into its file";
-            let mut conn = self.full.acquire().await.map_err(|e| failed(doing, e))?;
+            let mut conn = self.writer.acquire().await.map_err(|e| failed(doing, e))?;
             sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *conn).await.map_err(|e| failed(doing, e))?;
         }
+        Ok(())
+    }
+
+    /// Moves the log into the file once enough was written. Waits for nobody: where a write is under way, or a reader still
+    /// needs a part of the log, the rest is left for the next time.
+    pub(crate) async fn checkpoint_in_idle(&self) -> Result<(), LedgerError> {
+        if self.engine != Engine::Sqlite || self.read_only || self.written.load(Ordering::Relaxed) < WRITES_IN_LOG {
+            return Ok(());
+        }
+        let Ok(_gate) = self.gate.try_lock() else { return Ok(()) };
+        let doing = "writing the ledger's log into its file";
+        let mut conn = self.writer.acquire().await.map_err(|e| failed(doing, e))?;
+        sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *conn).await.map_err(|e| failed(doing, e))?;
+        self.written.store(0, Ordering::Relaxed);
         Ok(())
     }
 

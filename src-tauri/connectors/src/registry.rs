@@ -20,9 +20,6 @@ pub struct Provider {
     pub read: ReadTable,
 }
 
-/// From a checked table to settings.
-pub type ReadTable = fn(&Table, bool) -> Result<Box<dyn Settings>, FieldError>;
-
 /// A checked table of a destination file, of which a connector can be made.
 pub trait Settings: fmt::Debug + Send + Sync {
     /// `base_dir`: what a relative `ca_file` is relative to.

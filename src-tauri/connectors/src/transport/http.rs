@@ -235,7 +235,7 @@ impl LateHttp {
             match timeout(limit, &mut self.exchange).await {
                 Ok(Ok(reply)) => return Crossed::Answered(Reply::Http(reply)),
                 Ok(Err(doubt)) if self.written.load(Ordering::SeqCst) == 0 => {
-                    return Crossed::Unsent(answer("net:before_body", doubt.words));
+                    return Crossed::Unsent(answer("http:before_request:closed", doubt.words));
                 }
                 Ok(Err(doubt)) => return Crossed::Broken(doubt),
                 Err(_) if self.written.load(Ordering::SeqCst) > before => {}

@@ -18,10 +18,13 @@ use countersign_domain::{
 };
 use countersign_ledger::{Claim, Cleared, Conflict, LedgerError};
 use serde_json::{Value, json};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The finding a person clears to send beside another message of ours to the same thread or recipient.
 pub const SPLIT_REPLY: &str = "split_reply";
+
+/// More sleep than this within an attempt calls it off.
+const SLEPT: Duration = Duration::from_secs(5);
 
 /// Why an attempt ended before its point of no return.
 enum Stop {
@@ -32,6 +35,23 @@ enum Stop {
     Changed(String),
     /// Our key is at the destination already.
     Found(Receipt),
+}
+
+/// When an attempt began, on the clock that stands still while the machine sleeps and on the one that does not.
+#[derive(Clone, Copy)]
+struct Began {
+    awake: Instant,
+    boot: BootTime,
+}
+
+impl Began {
+    fn now() -> Began {
+        Began { awake: Instant::now(), boot: BootTime::now() }
+    }
+
+    fn slept(self) -> Duration {
+        self.boot.elapsed().saturating_sub(self.awake.elapsed())
+    }
 }
 
 /// Performs attempts. One per dispatcher.
@@ -53,7 +73,7 @@ impl Worker {
     /// at the next tick.
     pub(crate) async fn attempt(&self, claim: Claim) -> Result<Standing, Failure> {
         testpoint("after_verify").await;
-        let began = Instant::now();
+        let began = Began::now();
         let key = claim.order.key();
         let reached = match self.core.destinations.reach(&key.destination).await {
             Ok(Some(reached)) => reached,
@@ -204,8 +224,13 @@ impl Worker {
         reached: &Reached,
         contract: &Contract,
         poised: Poised,
-        began: Instant,
+        began: Began,
     ) -> Result<Standing, Failure> {
+        // What was asked before the sleep (the situation, the key's window, the approval's end) is not known any more.
+        if began.slept() > SLEPT {
+            drop(poised);
+            return self.not_sent(claim, waiting("engine:slept", "the machine slept during the attempt")).await;
+        }
         let noted = poised.noted();
         let marked = BootTime::now();
         if let Err(e) = self.core.ledger.record_crossing(claim, &noted, self.core.clock.now()).await {
@@ -220,7 +245,7 @@ impl Worker {
         testpoint("after_crossing").await;
         let crossed = poised.cross(marked, reached.connector.answer_timeout()).await;
         testpoint("after_cross").await;
-        let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = u64::try_from(began.awake.elapsed().as_millis()).unwrap_or(u64::MAX);
         let evidence = |how: &str| json!({ "how": how, "took_ms": took });
         match crossed {
             Crossed::Answered(reply) => {
@@ -333,6 +358,14 @@ fn refusing(code: &str, words: &str) -> NotSent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_asked_before_a_sleep_is_not_built_upon() {
+        let began = Began::now();
+        assert!(began.slept() < SLEPT);
+        let before = Began { boot: began.boot.before(SLEPT * 3), ..began };
+        assert!(before.slept() > SLEPT);
+    }
 
     #[test]
     fn a_word_on_one_reply_says_nothing_about_another_one_nor_about_another_version() {

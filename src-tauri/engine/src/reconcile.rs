@@ -88,7 +88,9 @@ impl Worker {
         contract: Option<&Contract>,
     ) -> Result<Standing, Failure> {
         let now = self.core.clock.now();
+        // What is still on its way over an open socket may arrive after the question was answered.
         let conclusive = matches!(sighting, Sighting::NotSeen { .. })
+            && !socket_is_open(&self.core.home, item.action)
             && contract.is_some_and(|c| policy::absence_proves(c, item.last_crossed, now));
         let next = contract.and_then(|c| next_look(c, item, now));
         let found = matches!(&sighting, Sighting::Found(r) if r.strength >= Strength::Strong);

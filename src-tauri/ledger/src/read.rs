@@ -119,13 +119,14 @@ impl Ledger {
         for row in &rows {
             let (email, times): (String, u32) = (row.text("email")?, row.num("times")?);
             if let Some((_, domain)) = email.rsplit_once('@') {
-                *domains.entry(domain.to_owned()).or_default() += times.max(1);
+                *domains.entry(domain.to_owned()).or_default() += times;
             }
             if times > 0 {
                 known.recipients.push((email, times));
             }
         }
-        known.domains = domains.into_iter().collect();
+        // Met in conversations only counts once, however many addresses a source tells of.
+        known.domains = domains.into_iter().map(|(domain, times)| (domain, times.max(1))).collect();
         Ok(known)
     }
 

@@ -5,7 +5,7 @@
 
 use crate::LedgerError;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{Any, AnyConnection, AnyPool, Executor, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor, Transaction};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -173,6 +173,9 @@ async fn sqlite_pool(
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
+        // A commit that failed on a full disk was rolled back by SQLite itself, but sqlx still counts a transaction and would
+        // begin none on that connection again: it is closed and another one opened.
+        .before_acquire(|conn, _| Box::pin(async move { Ok(!conn.is_in_transaction()) }))
         .after_connect(move |conn, _| {
             Box::pin(async move {
                 let mut pragmas = format!(

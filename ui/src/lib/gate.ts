@@ -27,6 +27,11 @@ export class Gate {
     this.#pressed = "";
   }
 
+  /** Nobody could see it until now: it is to be read from the start. */
+  again(now: number): void {
+    this.#since = now;
+  }
+
   armed(now: number): boolean {
     return this.#shown !== "" && now - this.#since >= ARM_MILLIS;
   }

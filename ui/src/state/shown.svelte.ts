@@ -19,6 +19,11 @@ export class Shown {
     return this.docs[this.at] ?? this.docs[0] ?? null;
   }
 
+  /** False while what was chosen is still being read and the one before is on screen. */
+  get current(): boolean {
+    return this.docs.some((doc) => doc.id === this.id);
+  }
+
   /** For use inside an effect: shows what the address names and listens while the screen is there. */
   watch(): () => void {
     return app.onFeed((event) => {

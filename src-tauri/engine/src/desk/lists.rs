@@ -303,7 +303,7 @@ impl Desk {
         let repeats = |effect: &&str| {
             connector.as_ref().and_then(|c| c.contract(effect)).is_some_and(|contract| contract.recognises_repeat())
         };
-        if EFFECTS.iter().any(|effect| repeats(effect)) {
+        if EFFECTS.iter().any(repeats) {
             row.repeats_by_itself = Some(self.core.settings.repeats_by_itself(&record.name).await?);
         }
         Ok(row)

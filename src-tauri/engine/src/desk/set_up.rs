@@ -14,7 +14,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use countersign_connectors::{Probe, ProbeStatus, SetupCode, SetupError};
 use countersign_domain::Timestamp;
 use countersign_domain::payload::EFFECTS;
-use countersign_ledger::{DestinationRecord, SourceRecord};
+use countersign_ledger::{Conflict, DestinationRecord, LedgerError, SourceRecord};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -130,15 +130,15 @@ impl Desk {
         secret: &LoginSecret,
     ) -> Result<DestinationRow, Failure> {
         if self.ledger().destination(&record.name).await?.is_some() {
-            return Err(Failure::from(countersign_ledger::LedgerError::from(
-                countersign_ledger::Conflict::NameTaken { name: record.name },
-            ))
-            .at("name"));
+            return Err(Failure::from(LedgerError::from(Conflict::NameTaken { name: record.name })).at("name"));
         }
         // The login first: a row without one could be approved for and never be sent to.
         self.core.keychain.put_login(&record.name, secret).await?;
         if let Err(e) = self.ledger().add_destination(&record, &self.core.owner, self.now()).await {
-            self.core.keychain.remove_login(&record.name).await?;
+            // Where somebody else took the name meanwhile, the login belongs to that row.
+            if !matches!(e, LedgerError::Conflict(Conflict::NameTaken { .. })) {
+                self.core.keychain.remove_login(&record.name).await?;
+            }
             return Err(e.into());
         }
         Ok(self.destination_row(&record))
@@ -279,10 +279,7 @@ impl Desk {
         }
         self.present(environment, "adding a source").await?;
         if self.ledger().source(name).await?.is_some() {
-            return Err(Failure::from(countersign_ledger::LedgerError::from(
-                countersign_ledger::Conflict::NameTaken { name: name.to_owned() },
-            ))
-            .at("name"));
+            return Err(Failure::from(LedgerError::from(Conflict::NameTaken { name: name.to_owned() })).at("name"));
         }
         let token = format!("cs_{}", URL_SAFE_NO_PAD.encode(random::<32>()?));
         let signing_secret = match signed {

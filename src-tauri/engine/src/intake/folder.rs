@@ -121,7 +121,7 @@ impl Folder {
         let (taken, told) = match answer {
             Ok((taken, told)) => (taken, told),
             // Ours to mend, not the file's fault: it stays.
-            Err(failure) if matches!(failure.code, Code::Internal | Code::Locked | Code::Integrity) => {
+            Err(failure) if matches!(failure.code, Code::Internal | Code::Locked | Code::Frozen | Code::Integrity) => {
                 return Err(failure);
             }
             Err(failure) => (false, json!({ "error": failure.doc() })),

@@ -103,9 +103,12 @@ impl Receiver {
         if request.method == "GET" {
             let id = request.path().strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/')).unwrap_or_default();
             return match self.kept.get(id).filter(|_| self.can_be_asked && !world.hides()) {
-                Some((_, _, Some(answer))) => ApiAnswer { status: 200, ..answer.clone() },
+                Some((_, _, Some(answer))) => {
+                    let number = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default()["id"].clone();
+                    ApiAnswer::json(200, &json!({ "id": number, "webhook-id": id }))
+                }
                 Some((_, _, None)) => problem(409, "still running"),
-                None => problem(404, "never seen"),
+                None => ApiAnswer::json(404, &json!({ "title": "never seen", "webhook-id": id })),
             };
         }
         if request.method != "POST" || request.path() != PATH {

@@ -2,7 +2,8 @@
 //! only its owner knows what it promises.
 //!
 //! A receiver that can be asked answers `GET {endpoint}/{id}`: 200 with JSON for what it took, 404 with JSON for what it
-//! never saw, 409 or 425 for what it is still busy with. The question carries no signature, as a signature has a time and a
+//! never saw, 409 or 425 for what it is still busy with. Both bodies repeat the id as `webhook-id`: any framework says 404
+//! of a path it does not know, and any health page says 200, and neither is a word about this id. The question carries no signature, as a signature has a time and a
 //! question is asked for weeks; the id is 122 random bits that only the receiver and we know.
 
 use crate::mail_api::{Steps, reach};
@@ -218,7 +219,8 @@ impl Connector for Webhook {
             Ok(reply) => reply,
             Err(no) => return Sighting::cannot_tell(no.text()),
         };
-        let body = reply.json().filter(Value::is_object);
+        let key = order.idempotency_key();
+        let body = reply.json().filter(|body| body["webhook-id"].as_str() == Some(key.as_str()));
         match (reply.status, body) {
             (200, Some(body)) if !says_error(&body) => {
                 let text = "The receiver was asked and says that it has it.";

@@ -5,7 +5,7 @@ use crate::api::{ApiAnswer, ApiRequest, ApiWorld, App};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::Sha256;
 use std::any::Any;
 use std::collections::HashMap;

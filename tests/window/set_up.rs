@@ -188,7 +188,7 @@ async fn r13_an_attached_file_is_sent_with_the_digest_that_was_on_the_screen() {
     window.press(&["e"]).await;
     window.until("the editor is open", &shown("[data-draft] textarea")).await;
     let id = window.eval("location.hash.split('/').pop()").await.as_str().expect("an action").to_owned();
-    let file = dir.write("Übersicht März.txt", "Zeiten".to_owned());
+    let file = dir.write("Übersicht März.txt", "Zeiten");
     let chooser = window.client().find(Locator::Css("[data-file]")).await.expect("there is a file field");
     chooser.send_keys(file.to_str().expect("a plain path")).await.expect("it takes a file");
     window.until("the file is there", &shown(".att")).await;

@@ -83,7 +83,7 @@ impl Late {
         reader: LateReader,
         open: Result<OpenSocket, Failure>,
     ) {
-        let (attempt, action, effect) = (claim.attempt, claim.action, claim.order.key().effect.clone());
+        let (attempt, action, order) = (claim.attempt, claim.action, claim.order.clone());
         if let Err(failure) = &open {
             tracing::error!(%action, code = failure.code.word(), "an open socket could not be marked: {failure}");
         }
@@ -93,7 +93,7 @@ impl Late {
         tasks.spawn(async move {
             let outcome = match reader.read_on(READ_ON).await {
                 Crossed::Answered(reply) => {
-                    let Some(contract) = connector.contract(&effect) else { return };
+                    let Some(contract) = connector.contract_of(&order) else { return };
                     classify(contract, &connector.read(&reply))
                 }
                 Crossed::Broken(doubt) => Outcome::Unclear(doubt),

@@ -28,7 +28,7 @@ impl Worker {
             // The destination was removed: nobody is left to ask.
             Err(gone) if gone.code == Code::NotFound => {
                 let gone = Sighting::cannot_tell("the destination was removed");
-                return self.record(item, gone, None).await.map(Reconciled::Looked);
+                return self.record(item, gone, None, now).await.map(Reconciled::Looked);
             }
             Err(other) => return Err(other),
         };
@@ -45,7 +45,7 @@ impl Worker {
             // Written down once, so that it is not due for ever.
             Plan::Look { .. } | Plan::AskPerson => {
                 let nobody = Sighting::cannot_tell("this destination cannot be asked; a person decides");
-                self.record(item, nobody, None).await.map(Reconciled::Looked)
+                self.record(item, nobody, None, now).await.map(Reconciled::Looked)
             }
         }
     }
@@ -74,11 +74,12 @@ impl Worker {
         };
         let Some(reached) = self.core.destinations.reach(&item.destination).await? else {
             let nobody = Sighting::cannot_tell("this device holds no login for the destination");
-            return self.record(item, nobody, Some(contract)).await;
+            return self.record(item, nobody, Some(contract), self.core.clock.now()).await;
         };
+        let asked = self.core.clock.now();
         let sighting = reached.connector.look(&order, &reached.login, &item.noted).await;
         let contract = reached.connector.contract_of(&order).unwrap_or(contract);
-        self.record(item, sighting, Some(contract)).await
+        self.record(item, sighting, Some(contract), asked).await
     }
 
     async fn record(
@@ -86,12 +87,13 @@ impl Worker {
         item: &UnknownItem,
         sighting: Sighting,
         contract: Option<&Contract>,
+        asked: Timestamp,
     ) -> Result<Standing, Failure> {
         let now = self.core.clock.now();
         // What is still on its way over an open socket may arrive after the question was answered.
         let conclusive = matches!(sighting, Sighting::NotSeen { .. })
             && !socket_is_open(&self.core.home, item.action)
-            && contract.is_some_and(|c| policy::absence_proves(c, item.last_crossed, now));
+            && contract.is_some_and(|c| policy::absence_proves(c, item.last_crossed, asked));
         let next = contract.and_then(|c| next_look(c, item, now));
         let found = matches!(&sighting, Sighting::Found(r) if r.strength >= Strength::Strong);
         let crossed = item.last_crossed;

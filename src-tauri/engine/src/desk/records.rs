@@ -102,8 +102,7 @@ fn is_the_same(shown: &Survey, now: &Survey) -> bool {
         (Survey::Found(a), Survey::Found(b)) => {
             a.id == b.id && b.values.iter().all(|(name, value)| a.values.get(name) == Some(value))
         }
-        // Nobody could ask before: whatever there is now is held by its findings.
-        (Survey::CannotAsk { .. } | Survey::NothingToAsk, _) => true,
+        (Survey::NothingToAsk, _) => true,
         (a, b) => a == b,
     }
 }

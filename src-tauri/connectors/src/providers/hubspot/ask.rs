@@ -86,7 +86,7 @@ impl HubSpot {
             (200, Some(body)) if property.is_none() && body["id"].is_string() => Ok(Some(body)),
             (200 | 207, Some(body)) if property.is_some() && body["results"].is_array() => match &body["results"][0] {
                 found @ Value::Object(_) => Ok(Some(found.clone())),
-                _ if reply.status == 200 || not_there(&body) => Ok(None),
+                _ if (reply.status == 200 && body["status"] == "COMPLETE") || not_there(&body) => Ok(None),
                 _ => Err(Unasked::of(&reply)),
             },
             (404, Some(body)) if not_there(&body) => Ok(None),

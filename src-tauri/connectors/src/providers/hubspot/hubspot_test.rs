@@ -102,6 +102,15 @@ fn a_contact_is_made_where_there_is_none_and_changed_by_number_where_there_is_on
     assert_eq!(rendered("crm.contact.upsert", contact("update_only"), &Survey::Missing).unwrap_err().field, "record");
     let odd = json!({ "match": { "email": "r@x.example" }, "mode": "upsert", "fields": { "Phone/../x": "1" } });
     assert!(rendered("crm.contact.upsert", odd, &Survey::Missing).unwrap_err().field.starts_with("fields."));
+    for (fields, field) in [
+        (json!({ "countersign_key": "of another action" }), "fields.countersign_key"),
+        (json!({ "email": "somebody.else@customer.example" }), "fields.email"),
+    ] {
+        let payload =
+            json!({ "match": { "email": "robin@customer.example" }, "fields": fields, "mode": "create_only" });
+        let refused = rendered("crm.contact.upsert", payload, &Survey::Missing).unwrap_err();
+        assert_eq!(refused.field, field, "what was approved is not replaced, and our key is ours");
+    }
 }
 
 #[test]

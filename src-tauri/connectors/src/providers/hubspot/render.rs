@@ -127,6 +127,10 @@ fn fields(value: &Value) -> Result<Map<String, Value>, Unrenderable> {
             let why = "is no internal name of a property: a-z, 0-9 and _ are expected";
             return Err(no(&format!("fields.{name}"), why));
         }
+        // Another action's key on the record would make that one look as if it never happened.
+        if name == KEY_PROPERTY {
+            return Err(no(&format!("fields.{name}"), "belongs to Countersign and is set by it alone"));
+        }
         properties.insert(name.clone(), as_text(value).into());
     }
     Ok(properties)
@@ -161,6 +165,17 @@ fn contact(
     if mode == "update_only" || (mode == "upsert" && *survey != Survey::Missing) {
         let id = number(&record, survey)?;
         return Ok(patch("contacts", &id, &properties, None));
+    }
+    // What a person approved is not replaced by what the record is found by.
+    let found_by = match record.by {
+        MatchBy::Email => Some("email"),
+        MatchBy::ExternalId => place.config.external_id_property.as_deref(),
+        MatchBy::Id => None,
+    };
+    if let Some(name) = found_by.filter(|name| {
+        properties.get(*name).is_some_and(|v| !v.as_str().is_some_and(|v| v.eq_ignore_ascii_case(&record.value)))
+    }) {
+        return Err(no(&format!("fields.{name}"), "differs from what the contact is found by"));
     }
     match record.by {
         MatchBy::Email => properties.insert("email".into(), record.value.into()),

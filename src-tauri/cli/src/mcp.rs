@@ -191,7 +191,10 @@ impl ServerHandler for Agent {
                 Some(field) => format!("{field}: {}", failure.message),
                 None => failure.message.clone(),
             };
-            let _ = self.intake.record_refusal(&self.source, "mcp", &tool, &why).await;
+            // The try is refused all the same; that it left no trace is said where the operator looks.
+            if let Err(lost) = self.intake.record_refusal(&self.source, "mcp", &tool, &why).await {
+                tracing::error!(code = lost.code.word(), "a refused try could not be recorded");
+            }
         }
         if !known {
             return Err(ErrorData::invalid_params(failure.message, None));

@@ -1,36 +1,8 @@
 // Ways through the window by keyboard alone, and the guards around an approval. Each ends in what the engine holds.
 
 import assert from "node:assert/strict";
+import { approvals, armed, focused, listFocus, said, state, tabTo, until } from "./hands.mjs";
 import { press, tick } from "./screens.mjs";
-
-const state = (page, id) => page.evaluate((x) => window.__fake.state(x), id);
-const approvals = (page, id) => page.evaluate((x) => window.__fake.approvals(x), id);
-const focused = (page) => page.evaluate(() => ({ heading: document.activeElement?.hasAttribute("data-heading") ?? false, text: document.activeElement?.textContent?.trim() ?? "", tag: document.activeElement?.tagName ?? "", lost: document.activeElement === document.body }));
-const said = (page, where) => page.textContent(`[data-${where}]`);
-const until = async (what, check, ms = 4000) => {
-  const end = Date.now() + ms;
-  for (;;) {
-    if (await check()) return;
-    assert.ok(Date.now() < end, `not seen in time: ${what}`);
-    await new Promise((done) => setTimeout(done, 30));
-  }
-};
-const armed = (page) => page.waitForSelector("[data-armed=true]");
-const listFocus = async (page) => {
-  for (let i = 0; i < 12; i++) {
-    if (await page.evaluate(() => document.activeElement?.getAttribute("role") === "listbox")) return;
-    await press(page, "F6");
-  }
-  assert.fail("F6 never reached the list");
-};
-/** Tab until the wanted element has the focus. */
-const tabTo = async (page, selector, most = 60) => {
-  for (let i = 0; i < most; i++) {
-    if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector)) return;
-    await page.keyboard.press("Tab");
-  }
-  assert.fail(`Tab never reached ${selector}`);
-};
 
 export const journeys = [
   ["r12_approving_by_keyboard_moves_to_the_next_request_and_says_so", { hash: "#/awaiting/A-2041" }, async (page) => {

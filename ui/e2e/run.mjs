@@ -3,6 +3,7 @@
 
 import { readFileSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
+import { guards } from "./guards.mjs";
 import { journeys } from "./journeys.mjs";
 import { screens } from "./screens.mjs";
 import { stage } from "./stage.mjs";
@@ -26,7 +27,7 @@ const told = (name, ok, why = "") => {
   if (same === 0) console.log(`FAIL ${name}${why ? `\n     ${why}` : ""}`);
 };
 
-for (const [name, where, walk] of journeys.filter(([name]) => name.includes(only))) {
+for (const [name, where, walk] of [...journeys, ...guards].filter(([name]) => name.includes(only))) {
   const page = await show.page(where);
   try {
     await walk(page);

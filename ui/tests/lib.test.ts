@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { compare, initials, partsOf, plausible } from "../src/lib/address";
 import { changes, putBack, textChanges } from "../src/lib/changes";
 import { facts, speaksOfFile } from "../src/lib/facts";
-import { fieldsOf, withFields } from "../src/lib/payload";
+import { difference } from "../src/lib/newer";
+import { fieldsOf, samePayload, withFields } from "../src/lib/payload";
 import { splitQuote } from "../src/lib/quote";
 import { changedFields, matchOf, rest } from "../src/lib/record";
 import { digits, sealOf } from "../src/lib/seal";
@@ -56,6 +57,24 @@ describe("editing", () => {
     expect("cc" in next).toBe(false);
     expect(next["text"]).toBe("");
     expect(next["unknown_zero"]).toBe(0);
+  });
+  it("f16_what_a_newer_version_has_otherwise_is_named_whole", () => {
+    const newest = { ...payload, text: "One.\n\nThree.", html: "<p>Three.</p>", reply_to: [{ email: "else@where.example" }], from: { email: "a@b.example" } };
+    const { changes: listed, text, unseen } = difference(payload, newest);
+    expect(listed).toEqual([]);
+    expect(text?.filter((r) => r.kind !== "removed").map((r) => r.text).join("")).toBe(newest.text);
+    expect(unseen).toEqual([{ name: "html", removed: "", added: "<p>Three.</p>" }, { name: "reply_to", removed: "", added: "else@where.example" }]);
+    expect(difference(payload, { ...payload })).toEqual({ changes: [], text: null, unseen: [] });
+    expect(samePayload({ a: 1, b: [{ c: 2, d: 3 }] }, { b: [{ d: 3, c: 2 }], a: 1 })).toBe(true);
+    expect(samePayload({ a: [1, 2] }, { a: [2, 1] })).toBe(false);
+  });
+  it("r13_a_formatted_part_is_left_out_and_put_back", () => {
+    const formatted = { ...payload, html: "<p>Two</p>" };
+    const out = { ...fieldsOf(formatted), html: null };
+    expect("html" in (withFields(formatted, out) as object)).toBe(false);
+    const [change] = changes(fieldsOf(formatted), out);
+    expect(change?.where).toBe("html");
+    expect(withFields(formatted, putBack(fieldsOf(formatted), out, change!))).toEqual(formatted);
   });
   it("r13_changes_are_named_and_each_can_be_put_back", () => {
     const before = fieldsOf(payload);

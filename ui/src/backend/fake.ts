@@ -500,13 +500,14 @@ export async function makeFake(): Promise<Backend> {
       open: (id: string) => opens.forEach((to) => to(id)),
       go: (screen: string) => goes.forEach((to) => to(screen)),
       quit: () => quits.forEach((to) => to([...docs.values()].filter((doc) => doc.state === "approved" && doc.next?.what === "undo_ends").length)),
-      async redraft(id: string, text: string) {
+      async redraft(id: string, text: string, more: object = {}) {
         const doc = get(id);
-        doc.payload = { ...(doc.payload as object), text };
+        doc.payload = { ...(doc.payload as object), text, ...more };
         doc.payload_version++;
         doc.payload_hash = await hash(doc, doc.payload);
         tell([id], null);
       },
+      payload: (id: string) => docs.get(id)?.payload,
       state: (id: string) => docs.get(id)?.state,
       approvals: (id: string) => docs.get(id)?.approvals.length,
       bundle: (id: string) => [...docs.values()].filter((d) => d.request_id !== null && d.request_id === docs.get(id)?.request_id && d.source === docs.get(id)?.source).map((d) => d.id),

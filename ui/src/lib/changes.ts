@@ -41,7 +41,7 @@ export function textChanges(before: string, after: string): Run[] {
 }
 
 export type Change = {
-  where: "text" | "subject" | "to" | "cc" | "bcc" | "files";
+  where: "text" | "subject" | "to" | "cc" | "bcc" | "files" | "html";
   removed: string;
   added: string;
   /** Paragraph, from 1; 0 outside the text. */
@@ -68,6 +68,7 @@ export function changes(before: Fields, after: Fields): Change[] {
   if (before.subject !== after.subject) out.push({ where: "subject", removed: before.subject, added: after.subject, paragraph: 0, at: -1 });
   for (const file of before.files) if (!after.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: file.filename, added: "", paragraph: 0, at: -1 });
   for (const file of after.files) if (!before.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: "", added: file.filename, paragraph: 0, at: -1 });
+  if (before.html !== null && after.html === null) out.push({ where: "html", removed: before.html, added: "", paragraph: 0, at: -1 });
   if (before.text !== after.text) {
     const runs = textChanges(before.text, after.text);
     let seen = "";
@@ -100,6 +101,7 @@ export function changes(before: Fields, after: Fields): Change[] {
 export function putBack(before: Fields, after: Fields, change: Change): Fields {
   const next = structuredClone(after);
   if (change.where === "subject") next.subject = before.subject;
+  else if (change.where === "html") next.html = before.html;
   else if (change.where === "files") {
     const kept = (file: FileFacts) => after.files.some((x) => sameFile(x, file));
     const stays = before.files.filter((x) => kept(x) || x.filename === change.removed);

@@ -41,7 +41,8 @@ export function emailOf(payload: unknown): Email {
   };
 }
 
-export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; files: FileFacts[] };
+/** What a person writes. The formatted part is the source's: it can be left out, not edited. */
+export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; html: string | null; files: FileFacts[] };
 
 export function fieldsOf(payload: unknown): Fields {
   const mail = emailOf(payload);
@@ -51,11 +52,23 @@ export function fieldsOf(payload: unknown): Fields {
     bcc: mail.bcc.map((x) => ({ ...x })),
     subject: mail.subject,
     text: mail.text ?? "",
+    html: mail.html,
     files: mail.attachments.map((x) => ({ ...x })),
   };
 }
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value as Loose).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, inner]) => [name, ordered(inner)]));
+}
+
+/** The same payload, whatever the order of its members. */
+export function samePayload(a: unknown, b: unknown): boolean {
+  return same(ordered(a), ordered(b));
+}
 
 /** The payload with a person's changes put in. Fields that were not touched keep their value and even their absence. */
 export function withFields(payload: unknown, now: Fields): unknown {
@@ -64,6 +77,7 @@ export function withFields(payload: unknown, now: Fields): unknown {
   for (const name of ["to", "cc", "bcc"] as const) if (!same(before[name], now[name])) next[name] = now[name].map((x) => ({ ...x }));
   if (before.subject !== now.subject) next["subject"] = now.subject;
   if (before.text !== now.text) next["text"] = now.text;
+  if (before.html !== null && now.html === null) delete next["html"];
   if (!same(before.files, now.files)) next["attachments"] = now.files.map((x) => ({ ...x }));
   return next;
 }

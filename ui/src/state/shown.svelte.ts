@@ -12,6 +12,8 @@ export class Shown {
   /** Which of the actions has the focus. */
   at = $state(0);
   #turn = 0;
+  /** A read is under way: what it would bring is not known yet. */
+  #reading: { again: boolean } | null = null;
 
   constructor(readonly single = false) {}
 
@@ -43,6 +45,7 @@ export class Shown {
     if (id === null) {
       this.docs = [];
       this.#turn++;
+      this.#reading = null;
       return;
     }
     await this.#read(false);
@@ -52,6 +55,7 @@ export class Shown {
     const id = this.id;
     if (id === null) return;
     const turn = ++this.#turn;
+    this.#reading = { again };
     try {
       const all = this.single ? [await app.engine.action(id)] : await app.engine.bundle(id);
       if (turn !== this.#turn) return;
@@ -70,12 +74,14 @@ export class Shown {
       this.docs = [];
       this.missing = errorOf(thrown).code === "not_found";
       if (!this.missing) app.notify({ icon: "s-review", family: "plum", text: errorOf(thrown).message });
+    } finally {
+      if (turn === this.#turn) this.#reading = null;
     }
   }
 
-  /** A command answered with the new document: no need to ask again. */
+  /** A command answered with the new document. What was being read may be older than it, so that is asked again. */
   put(doc: ActionDoc): void {
-    this.#turn++;
     this.docs = this.docs.map((x) => (x.id === doc.id ? doc : x));
+    if (this.#reading) void this.#read(this.#reading.again);
   }
 }

@@ -6,33 +6,43 @@ import type { ActionDoc } from "../bindings/ActionDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
 import { type Change, changes, putBack } from "../lib/changes";
 import { base64Of } from "../lib/base64";
-import { type Fields, type FileFacts, emailOf, fieldsOf, sameFile, withFields } from "../lib/payload";
+import { type Difference, difference } from "../lib/newer";
+import { type Fields, type FileFacts, emailOf, fieldsOf, sameFile, samePayload, withFields } from "../lib/payload";
 import { w } from "../words";
 import { app } from "./app.svelte";
 
-type Kept = { version: number; fields: Fields };
+/** With the payload it was written on, so that coming back seals what was on screen and nothing newer. */
+type Kept = { version: number; base: unknown; fields: Fields };
 
 export class Writing {
+  /** The action as it is stored now. */
   doc = $state.raw<ActionDoc | null>(null);
+  /** The payload that is on screen and being written on: what is sealed is this with the person's changes, whatever came since. */
+  base = $state.raw<unknown>(null);
   fields = $state.raw<Fields | null>(null);
   hash = $state("");
   findings = $state.raw<FindingDoc[]>([]);
   restored = $state(false);
-  /** A newer version came while the person was writing (F16): the text stays, next to the new version. */
+  /** A newer version came while the person was writing (F16): nothing is saved or approved until they have chosen. */
   moved = $state(false);
   missing = $state(false);
   /** Why a chosen file was not taken. */
   fileProblem = $state("");
-  #base = 0;
+  /** The version of `base`. */
+  #version = 0;
   #frame = 0;
   #turn = 0;
   #later: ReturnType<typeof setTimeout> | undefined;
 
   get payload(): unknown {
-    return this.doc && this.fields ? withFields(this.doc.payload, this.fields) : null;
+    return this.doc && this.fields ? withFields(this.base, this.fields) : null;
   }
   get original(): ReturnType<typeof emailOf> {
-    return emailOf(this.doc?.payload);
+    return emailOf(this.base);
+  }
+  /** What the newer version has otherwise than the one on screen. */
+  get newer(): Difference | null {
+    return this.doc && this.moved ? difference(this.base, this.doc.payload) : null;
   }
   /** What the changes are counted from: the AI's draft. */
   get before(): Fields {
@@ -42,7 +52,7 @@ export class Writing {
     return this.fields ? changes(this.before, this.fields) : [];
   }
   get dirty(): boolean {
-    return this.doc !== null && this.fields !== null && JSON.stringify(fieldsOf(this.doc.payload)) !== JSON.stringify(this.fields);
+    return this.doc !== null && this.fields !== null && !samePayload(this.payload, this.doc.payload);
   }
   get version(): number {
     return (this.doc?.payload_version ?? 0) + (this.dirty ? 1 : 0);
@@ -56,19 +66,15 @@ export class Writing {
     try {
       const doc = await app.engine.action(id);
       const text = await app.engine.keptText(id).catch(() => null);
-      this.doc = doc;
-      this.#base = doc.payload_version;
-      this.fields = fieldsOf(doc.payload);
-      this.hash = doc.payload_hash;
-      this.findings = doc.findings;
-      if (text) {
-        const kept = JSON.parse(text) as Kept;
-        if (kept?.fields && JSON.stringify(kept.fields) !== JSON.stringify(this.fields)) {
-          this.fields = await this.#withKnownFiles(id, kept.fields, doc);
-          this.restored = true;
-          this.moved = kept.version !== doc.payload_version;
-          this.#again();
-        }
+      this.#take(doc);
+      const kept = text ? (JSON.parse(text) as Kept) : null;
+      if (kept?.fields && kept.base && !samePayload(withFields(kept.base, kept.fields), doc.payload)) {
+        this.base = kept.base;
+        this.#version = kept.version;
+        this.fields = await this.#withKnownFiles(id, kept.fields);
+        this.restored = true;
+        this.moved = kept.version !== doc.payload_version;
+        this.#again();
       }
     } catch (thrown) {
       this.missing = true;
@@ -76,9 +82,21 @@ export class Writing {
     }
   }
 
+  /** What is stored is what is on screen. */
+  #take(doc: ActionDoc): void {
+    this.doc = doc;
+    this.base = doc.payload;
+    this.#version = doc.payload_version;
+    this.fields = fieldsOf(doc.payload);
+    this.hash = doc.payload_hash;
+    this.findings = doc.findings;
+    this.moved = false;
+    this.restored = false;
+  }
+
   /** Files that were attached and never saved live only as long as the program: what is gone is said, not sent without. */
-  async #withKnownFiles(id: string, fields: Fields, doc: ActionDoc): Promise<Fields> {
-    const own = fieldsOf(doc.payload).files;
+  async #withKnownFiles(id: string, fields: Fields): Promise<Fields> {
+    const own = fieldsOf(this.base).files;
     const files: FileFacts[] = [];
     const gone: string[] = [];
     for (const file of fields.files) {
@@ -111,26 +129,37 @@ export class Writing {
       const id = this.doc?.id;
       if (!id || !event.actions.includes(id)) return;
       void app.engine.action(id).then((doc) => {
-        if (doc.payload_version !== this.#base) {
-          const mine = this.fields;
-          const dirty = this.dirty;
-          this.#base = doc.payload_version;
+        const before = this.doc?.payload_version;
+        if (doc.payload_version === this.#version) this.doc = doc;
+        else if (this.dirty || this.moved) {
           this.doc = doc;
-          if (dirty && mine) {
-            this.fields = mine;
-            this.moved = true;
-            app.say(w.movedOn(doc.payload_version));
-          } else this.fields = fieldsOf(doc.payload);
+          this.moved = true;
           this.#again();
-        } else this.doc = doc;
+          if (before !== doc.payload_version) app.say(w.movedOn(doc.payload_version));
+        } else this.#take(doc);
       });
     });
+  }
+
+  /** What is on screen stays and is what a save seals; the newer version is replaced by it. */
+  keepMine(): void {
+    if (!this.doc) return;
+    this.moved = false;
+    this.#version = this.doc.payload_version;
+    if (this.fields) this.change(this.fields);
+  }
+
+  /** The newer version as it came; what was typed here goes. */
+  async takeNewer(): Promise<void> {
+    if (!this.doc) return;
+    await app.engine.keepText(this.doc.id, "").catch(() => undefined);
+    this.#take(this.doc);
   }
 
   change(fields: Fields): void {
     this.fields = fields;
     this.restored = false;
-    if (this.doc) void app.engine.keepText(this.doc.id, JSON.stringify({ version: this.#base, fields } satisfies Kept)).catch(() => undefined);
+    if (this.doc) void app.engine.keepText(this.doc.id, JSON.stringify({ version: this.#version, base: this.base, fields } satisfies Kept)).catch(() => undefined);
     this.#again();
   }
 
@@ -174,17 +203,16 @@ export class Writing {
   async save(): Promise<ActionDoc | null> {
     const doc = this.doc;
     if (!doc) return null;
+    if (this.moved) {
+      app.barMessage = w.chooseVersion(doc.payload_version);
+      app.say(app.barMessage);
+      return null;
+    }
     if (!this.dirty) return doc;
     try {
-      const after = await app.engine.edit(doc.id, doc.payload_version, this.payload);
+      const after = await app.engine.edit(doc.id, this.#version, this.payload);
       await app.engine.keepText(doc.id, "").catch(() => undefined);
-      this.doc = after;
-      this.#base = after.payload_version;
-      this.fields = fieldsOf(after.payload);
-      this.hash = after.payload_hash;
-      this.findings = after.findings;
-      this.moved = false;
-      this.restored = false;
+      this.#take(after);
       return after;
     } catch (thrown) {
       const error = errorOf(thrown);
@@ -193,8 +221,7 @@ export class Writing {
         const now = await app.engine.action(doc.id).catch(() => null);
         if (now) {
           this.doc = now;
-          this.#base = now.payload_version;
-          this.moved = true;
+          this.moved = now.payload_version !== this.#version;
         }
       }
       app.barMessage = error.message;
@@ -203,12 +230,7 @@ export class Writing {
     }
   }
 
-  async discard(): Promise<void> {
-    if (!this.doc) return;
-    await app.engine.keepText(this.doc.id, "").catch(() => undefined);
-    this.fields = fieldsOf(this.doc.payload);
-    this.hash = this.doc.payload_hash;
-    this.moved = false;
-    this.restored = false;
+  discard(): Promise<void> {
+    return this.takeNewer();
   }
 }

@@ -43,7 +43,7 @@ async fn f01_a_late_250_settles_the_case_and_a_late_refusal_does_too() -> Tried 
         let late: LateReader = attempt.late.ok_or("the connection is kept")?;
         rig.sandbox.wait_for(Point::Held, 1).await?;
         rig.sandbox.release(Release::Answers);
-        let (outcome, late) = rig.judge(&order, late.read_on(PATIENT).await);
+        let (outcome, late) = rig.judge(&order, late.read_on(PATIENT).await).await;
         assert!(late.is_none());
         match (&outcome, effects) {
             (Outcome::Accepted(receipt), 1) => assert!(receipt.text.contains("SBX000001"), "{receipt:?}"),

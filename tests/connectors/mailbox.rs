@@ -61,7 +61,7 @@ async fn a_laptop_that_slept_before_the_last_step_sends_nothing() -> Tried {
     let poised =
         rig.connector.approach(&order, &rig.login, crate::rig::NOW).await.map_err(|halted| format!("{halted:?}"))?;
     let long_ago = countersign_connectors::BootTime::now().before(Duration::from_secs(6));
-    let (outcome, _) = rig.judge(&order, poised.cross(long_ago, PATIENT).await);
+    let (outcome, _) = rig.judge(&order, poised.cross(long_ago, PATIENT).await).await;
     assert!(matches!(outcome, Outcome::NotSent(_)), "{outcome:?}");
     rig.sandbox.wait_for(Point::Disconnected, 1).await?;
     assert_eq!(rig.effects(&order), 0);

@@ -110,8 +110,8 @@ impl Rig {
     }
 
     /// What the crossing's end means.
-    pub fn judge(&self, order: &Countersigned, crossed: Crossed) -> (Outcome, Option<LateReader>) {
-        judge(&*self.connector, order, crossed)
+    pub async fn judge(&self, order: &Countersigned, crossed: Crossed) -> (Outcome, Option<LateReader>) {
+        judge(&*self.connector, &self.login, order, crossed).await
     }
 
     /// Effects of this order at the double.
@@ -172,7 +172,7 @@ pub fn order_for(
 
 /// Approach, crossing, judgement.
 pub async fn attempt_on(connector: &dyn Connector, login: &Login, order: &Countersigned, limit: Duration) -> Attempt {
-    let contract = connector.contract(&order.key().effect).expect("this destination has the effect");
+    let contract = connector.contract_of(order).expect("this destination has the effect");
     let poised = match connector.approach(order, login, NOW).await {
         Err(halted) => {
             return Attempt { outcome: classify(contract, &halted.answer), late: None, noted: Vec::new() };
@@ -180,15 +180,22 @@ pub async fn attempt_on(connector: &dyn Connector, login: &Login, order: &Counte
         Ok(poised) => poised,
     };
     let noted = vec![poised.noted()];
-    let (outcome, late) = judge(connector, order, poised.cross(BootTime::now(), limit).await);
+    let (outcome, late) = judge(connector, login, order, poised.cross(BootTime::now(), limit).await).await;
     Attempt { outcome, late, noted }
 }
 
 /// What the crossing's end means.
-pub fn judge(connector: &dyn Connector, order: &Countersigned, crossed: Crossed) -> (Outcome, Option<LateReader>) {
-    let contract = connector.contract(&order.key().effect).expect("this destination has the effect");
+pub async fn judge(
+    connector: &dyn Connector,
+    login: &Login,
+    order: &Countersigned,
+    crossed: Crossed,
+) -> (Outcome, Option<LateReader>) {
+    let contract = connector.contract_of(order).expect("this destination has the effect");
     match crossed {
-        Crossed::Answered(reply) => (classify(contract, &connector.read(&reply)), None),
+        Crossed::Answered(reply) => {
+            (classify(contract, &connector.confirm(order, connector.read(&reply), login).await), None)
+        }
         Crossed::Pending(late) => (Outcome::Unclear(late.doubt()), Some(late)),
         Crossed::Broken(doubt) => (Outcome::Unclear(doubt), None),
         Crossed::Unsent(answer) => (classify(contract, &answer), None),

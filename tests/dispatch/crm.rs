@@ -9,20 +9,20 @@ use countersign_sandbox::apps::hubspot::HubSpot;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const TOKEN: &str = "pat-na1-a-token";
+pub const TOKEN: &str = "pat-na1-a-token";
 const SOURCE: &str = "crm-agent";
-const MINUTE: Duration = Duration::from_secs(60);
+pub const MINUTE: Duration = Duration::from_secs(60);
 const EFFECTS: [&str; 6] =
     ["email.reply", "crm.contact.upsert", "crm.note", "crm.task", "crm.deal.update", "crm.email.log"];
 
-struct Crm {
-    office: Office,
-    api: Api,
+pub struct Crm {
+    pub office: Office,
+    pub api: Api,
 }
 
 impl Crm {
     /// Robin is contact 101 and has deal 7; the unique property is prepared.
-    async fn new() -> Crm {
+    pub async fn new() -> Crm {
         let office = Office::new().await;
         let mut app = HubSpot::new(TOKEN);
         app.put("contacts", "101", &[("email", ROBIN), ("firstname", "Robin"), ("lastname", "Vale")]);
@@ -41,14 +41,14 @@ impl Crm {
         Crm { office, api }
     }
 
-    async fn take(&self, document: &Value) -> Vec<ActionId> {
+    pub async fn take(&self, document: &Value) -> Vec<ActionId> {
         let source = self.office.intake.by_name(SOURCE).await.expect("the source is known");
         let answer = self.office.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
         answer.actions.iter().map(|a| a.id.as_ref().expect("an action").parse().expect("an id")).collect()
     }
 
     /// A reply, a note and a task about Robin; what follows the reply says so.
-    async fn bundle(&self, request: &str) -> [ActionId; 3] {
+    pub async fn bundle(&self, request: &str) -> [ActionId; 3] {
         self.office.sandbox.deliver(SUPPORT, customers_message(request, &[ROBIN]).as_bytes());
         let mut document = proposal(request, &[ROBIN]);
         let record = json!({ "type": "contact", "match": { "email": ROBIN } });
@@ -62,14 +62,14 @@ impl Crm {
         self.take(&document).await.try_into().expect("three actions")
     }
 
-    async fn one(&self, request: &str, effect: &str, payload: Value) -> ActionId {
+    pub async fn one(&self, request: &str, effect: &str, payload: Value) -> ActionId {
         let document = json!({ "event_id": format!("evt-{request}"), "request_id": request,
             "actions": [{ "step": "only", "effect": effect, "destination": "crm", "payload": payload }] });
         self.take(&document).await[0]
     }
 
     /// Opens them as a window does, looks at every check, and approves all with one gesture.
-    async fn approve(&self, ids: &[ActionId]) -> Vec<ActionDoc> {
+    pub async fn approve(&self, ids: &[ActionId]) -> Vec<ActionDoc> {
         let desk = &self.office.desk;
         let mut wanted = Vec::new();
         for id in ids {
@@ -82,7 +82,7 @@ impl Crm {
         done.into_iter().map(|d| d.action.unwrap_or_else(|| panic!("{:?}", d.error))).collect()
     }
 
-    async fn states<const N: usize>(&self, ids: [ActionId; N]) -> [State; N] {
+    pub async fn states<const N: usize>(&self, ids: [ActionId; N]) -> [State; N] {
         let mut states = [State::Prepared; N];
         for (state, id) in states.iter_mut().zip(ids) {
             *state = self.office.state(id).await;
@@ -91,7 +91,7 @@ impl Crm {
     }
 
     /// Ticks, with some time between.
-    async fn go_on(&self, dispatcher: &Dispatcher, times: usize, each: Duration) {
+    pub async fn go_on(&self, dispatcher: &Dispatcher, times: usize, each: Duration) {
         for _ in 0..times {
             self.office.later(each);
             dispatcher.tick().await;
@@ -99,17 +99,17 @@ impl Crm {
     }
 
     /// What happened at the CRM under this action's key or tag.
-    async fn effects(&self, id: ActionId) -> usize {
+    pub async fn effects(&self, id: ActionId) -> usize {
         let key = self.office.key(id).await;
         self.api.effects_of(key.as_str()).len() + self.api.effects_of(&key.tag()).len()
     }
 
-    fn with<T>(&self, of: impl FnOnce(&mut HubSpot) -> T) -> T {
+    pub fn with<T>(&self, of: impl FnOnce(&mut HubSpot) -> T) -> T {
         self.api.with_app(|app| of(app.as_any().downcast_mut().expect("it is HubSpot")))
     }
 }
 
-fn contact(email: &str, mode: &str) -> Value {
+pub fn contact(email: &str, mode: &str) -> Value {
     json!({ "match": { "email": email }, "fields": { "firstname": "Sam", "phone": "+41 44 000 00 00" }, "mode": mode })
 }
 
@@ -286,7 +286,7 @@ async fn f52_a_409_at_the_last_moment_is_looked_into_and_never_becomes_a_second_
     assert_eq!(crm.api.effects().len(), 0);
 }
 
-fn deal(expected: Value) -> Value {
+pub fn deal(expected: Value) -> Value {
     let record = json!({ "type": "deal", "match": { "id": 7 } });
     json!({ "record": record, "fields": { "dealstage": "won" }, "expected": expected })
 }

@@ -1,6 +1,7 @@
 //! Dispatch against servers that misbehave. Effects are counted at the destination, never in our own log.
 
 mod crm;
+mod crm_certain;
 mod doubt;
 mod endings;
 mod field;

@@ -51,6 +51,7 @@
 //!   out.
 //! * `approach`: opens the stored request (`Request::open`), adds `Credentials`, and returns what `transport::http::Site::approach`
 //!   returns. If it must ask something first, only what changes nothing a person would notice.
+//! * `confirm`: where the provider's yes does not prove what it changed, reads it back and makes the code that `accepted` lists.
 //! * `look`: asks for the key, read-only (`Site::ask`). Found exactly by the key is `Proof`; by likeness, `Weak`. Anything but a
 //!   documented answer is [`Sighting::CannotTell`], never absence.
 //! * `check`: one read-only question that shows the login works. `test_send` where a person can be written to.
@@ -188,7 +189,13 @@ pub trait Connector: Send + Sync {
     }
     /// Everything but the last thing. `at`: when the attempt is made, for what has to carry its time.
     async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted>;
-    /// Asks the destination for our key. Read-only. `noted`: what [`Poised::noted`] gave on earlier attempts, oldest first.
+    /// An answer once more, where a yes alone is not enough: what was changed is read back. Read-only. What
+    /// [`Connector::read`] made of the reply must be unclear until then.
+    async fn confirm(&self, _order: &Countersigned, answer: Answer, _login: &Login) -> Answer {
+        answer
+    }
+    /// Asks the destination for our key. Read-only. `noted`: what [`Poised::noted`] gave on earlier attempts that may have
+    /// done something, oldest first.
     async fn look(&self, order: &Countersigned, login: &Login, noted: &[serde_json::Value]) -> Sighting;
     /// Files the copy of an accepted action from the same bytes: looks first, appends at most once per call.
     /// `since_accepted`: a provider that may file it itself is given 30 s.

@@ -250,6 +250,7 @@ impl Worker {
         match crossed {
             Crossed::Answered(reply) => {
                 let answer = reached.connector.read(&reply);
+                let answer = reached.connector.confirm(&claim.order, answer, &reached.login).await;
                 self.close(claim, &classify(contract, &answer), &evidence("answered")).await
             }
             Crossed::Unsent(answer) => {
@@ -263,7 +264,7 @@ impl Worker {
                 // reason to drop it.
                 let open = self.late.hold(claim.action);
                 let standing = self.close(claim, &Outcome::Unclear(doubt), &evidence("no_answer_in_time")).await;
-                self.late.read_on(self.core.clone(), claim, reached.connector.clone(), reader, open).await;
+                self.late.read_on(self.core.clone(), claim, reached, reader, open).await;
                 standing
             }
         }

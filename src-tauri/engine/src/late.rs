@@ -4,10 +4,11 @@
 //! `open/`, which the operating system frees with the process.
 
 use crate::core::Core;
+use crate::destinations::Reached;
 use crate::failure::{Failure, disk};
 use crate::home::Home;
 use crate::unwritten::Endings;
-use countersign_connectors::{Connector, Crossed, LateReader};
+use countersign_connectors::{Crossed, LateReader};
 use countersign_domain::{ActionId, Outcome, ReceiptKind, classify};
 use countersign_ledger::Claim;
 use std::fs::File;
@@ -79,11 +80,12 @@ impl Late {
         &self,
         core: Core,
         claim: &Claim,
-        connector: Arc<dyn Connector>,
+        reached: &Reached,
         reader: LateReader,
         open: Result<OpenSocket, Failure>,
     ) {
         let (attempt, action, order) = (claim.attempt, claim.action, claim.order.clone());
+        let (connector, login) = (reached.connector.clone(), reached.login.clone());
         if let Err(failure) = &open {
             tracing::error!(%action, code = failure.code.word(), "an open socket could not be marked: {failure}");
         }
@@ -94,7 +96,7 @@ impl Late {
             let outcome = match reader.read_on(READ_ON).await {
                 Crossed::Answered(reply) => {
                     let Some(contract) = connector.contract_of(&order) else { return };
-                    classify(contract, &connector.read(&reply))
+                    classify(contract, &connector.confirm(&order, connector.read(&reply), &login).await)
                 }
                 Crossed::Broken(doubt) => Outcome::Unclear(doubt),
                 Crossed::Pending(_) | Crossed::Unsent(_) => return,

@@ -42,7 +42,9 @@ statements! {
     OPEN_ATTEMPT = "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) \
         SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \
         CAST($4 AS BIGINT) FROM attempts WHERE action = $1 RETURNING n, number";
-    NOTED = "SELECT noted FROM attempts WHERE action = $1 AND noted IS NOT NULL ORDER BY n";
+    // What certainly did nothing left nothing to be found.
+    NOTED = "SELECT noted FROM attempts WHERE action = $1 AND noted IS NOT NULL \
+        AND (outcome IS NULL OR outcome <> 'not_sent') ORDER BY n";
     CROSS = "UPDATE attempts SET crossed_at = $3, noted = $4 WHERE n = $1 AND worker = $2 \
         AND closed_at IS NULL AND crossed_at IS NULL RETURNING noted";
     // What a claim rests on beside the action itself: the settings that could hold it back, the findings a person checked.

@@ -1,6 +1,7 @@
 //! HubSpot, as its contract file describes it (shared/contracts/crm.md 2.1): objects with properties, unique ones among
 //! them; an email in use answers 409 and names the record in a sentence; notes, tasks and emails hang on records by
-//! associations, which an index shows late; merged records answer under either number. That a second record with the same
+//! associations, which an index shows late; merged records answer under either number; archived ones answer only to who asks
+//! for archived ones; a contact is found by an additional email as by its first. That a second record with the same
 //! custom unique value is refused with 409 too is unverified there, and a choice here.
 
 use crate::api::{ApiAnswer, ApiRequest, ApiWorld, App};
@@ -29,6 +30,7 @@ pub struct Record {
     created: i64,
     updated: i64,
     merged_into: Option<String>,
+    archived: bool,
     /// Made while the index lagged.
     hidden: bool,
 }
@@ -36,16 +38,27 @@ pub struct Record {
 /// The provider.
 pub struct HubSpot {
     token: String,
+    /// The account that the token is of.
+    pub portal: u64,
     records: Vec<Record>,
     /// Custom properties, by object; true: its values are unique.
     custom: BTreeMap<(String, String), bool>,
+    /// A workflow of the account: once this property is written, it puts this value there.
+    pub workflow: Option<(String, String)>,
     /// Owners: number and email.
     pub owners: Vec<(String, String)>,
 }
 
 impl HubSpot {
     pub fn new(token: &str) -> HubSpot {
-        HubSpot { token: token.to_owned(), records: Vec::new(), custom: BTreeMap::new(), owners: Vec::new() }
+        HubSpot {
+            token: token.to_owned(),
+            portal: 4_815_162,
+            records: Vec::new(),
+            custom: BTreeMap::new(),
+            workflow: None,
+            owners: Vec::new(),
+        }
     }
 
     /// With the unique property that makes a contact's key one.
@@ -75,6 +88,7 @@ impl HubSpot {
             created: 0,
             updated: 0,
             merged_into: None,
+            archived: false,
             hidden: false,
         });
     }
@@ -83,6 +97,13 @@ impl HubSpot {
     pub fn change(&mut self, object: &str, id: &str, property: &str, value: &str) {
         if let Some(at) = self.find(object, id) {
             self.records[at].properties.insert(property.to_owned(), value.to_owned());
+        }
+    }
+
+    /// Somebody archives a record.
+    pub fn archive(&mut self, object: &str, id: &str) {
+        if let Some(at) = self.find(object, id) {
+            self.records[at].archived = true;
         }
     }
 
@@ -100,25 +121,37 @@ impl HubSpot {
         }
     }
 
-    /// The records of an object that were not merged away, oldest first.
+    /// The records of an object that were neither merged away nor archived, oldest first.
     pub fn all(&self, object: &str) -> Vec<Record> {
-        self.records.iter().filter(|r| r.object == object && r.merged_into.is_none()).cloned().collect()
+        self.records.iter().filter(|r| r.object == object && r.merged_into.is_none() && !r.archived).cloned().collect()
     }
 
-    /// The one record with this number, followed where it was merged.
+    /// The one live record with this number, followed where it was merged. A number is one however it is written.
     fn find(&self, object: &str, id: &str) -> Option<usize> {
+        self.find_in(object, id, false)
+    }
+
+    fn find_in(&self, object: &str, id: &str, archived: bool) -> Option<usize> {
+        let id = id.trim_start_matches('0');
         let at = self.records.iter().position(|r| r.object == object && r.id == id)?;
         match &self.records[at].merged_into {
-            Some(winner) => self.find(object, winner),
-            None => Some(at),
+            Some(winner) => self.find_in(object, winner, archived),
+            None => Some(at).filter(|at| self.records[*at].archived == archived),
         }
     }
 
     fn by_property(&self, object: &str, property: &str, value: &str) -> Option<usize> {
+        self.by_property_in(object, property, value, false)
+    }
+
+    fn by_property_in(&self, object: &str, property: &str, value: &str, archived: bool) -> Option<usize> {
         let same = |v: &str| if property == "email" { v.eq_ignore_ascii_case(value) } else { v == value };
-        let hit = |r: &Record| r.object == object && r.properties.get(property).is_some_and(|v| same(v));
-        let at = self.records.iter().position(hit)?;
-        self.find(object, &self.records[at].id)
+        let more = |r: &Record| {
+            let more = r.properties.get("hs_additional_emails").filter(|_| property == "email");
+            more.is_some_and(|all| all.split(';').any(same))
+        };
+        let hit = |r: &&Record| r.object == object && (r.properties.get(property).is_some_and(|v| same(v)) || more(r));
+        self.records.iter().filter(hit).find_map(|r| self.find_in(object, &r.id, archived))
     }
 
     fn is_unique(&self, object: &str, property: &str) -> bool {
@@ -127,10 +160,16 @@ impl HubSpot {
     }
 
     /// By number, or by the unique property that is named.
-    fn lookup(&self, object: &str, id: &str, property: Option<&str>) -> Result<Option<usize>, ApiAnswer> {
+    fn lookup(
+        &self,
+        object: &str,
+        id: &str,
+        property: Option<&str>,
+        archived: bool,
+    ) -> Result<Option<usize>, ApiAnswer> {
         match property {
-            None | Some("hs_object_id") => Ok(self.find(object, id)),
-            Some(name) if self.is_unique(object, name) => Ok(self.by_property(object, name, id)),
+            None | Some("hs_object_id") => Ok(self.find_in(object, id, archived)),
+            Some(name) if self.is_unique(object, name) => Ok(self.by_property_in(object, name, id, archived)),
             Some(name) => Err(error(400, "VALIDATION_ERROR", &format!("{name} is not a unique property"))),
         }
     }
@@ -144,7 +183,7 @@ impl HubSpot {
         }
         json!({
             "id": r.id, "properties": properties, "createdAt": rfc3339(r.created), "updatedAt": rfc3339(r.updated),
-            "archived": false,
+            "archived": r.archived,
         })
     }
 
@@ -211,6 +250,7 @@ impl HubSpot {
             created: world.now(),
             updated: world.now(),
             merged_into: None,
+            archived: false,
             hidden: world.hides(),
         });
         Ok(self.shown(self.records.len() - 1, &wanted))
@@ -224,7 +264,13 @@ impl HubSpot {
         let record = &mut self.records[at];
         record.properties.extend(properties);
         record.updated = world.now();
-        Ok(self.shown(at, &wanted))
+        let said = self.shown(at, &wanted);
+        if let Some((name, value)) = &self.workflow
+            && wanted.contains(name)
+        {
+            self.records[at].properties.insert(name.clone(), value.clone());
+        }
+        Ok(said)
     }
 
     fn upsert(&mut self, object: &str, body: &Value, world: &mut ApiWorld) -> Result<Value, ApiAnswer> {
@@ -232,7 +278,7 @@ impl HubSpot {
         for input in body["inputs"].as_array().cloned().unwrap_or_default() {
             let id = input["id"].as_str().unwrap_or_default();
             let property = input["idProperty"].as_str();
-            let (mut shown, new) = match self.lookup(object, id, property)? {
+            let (mut shown, new) = match self.lookup(object, id, property, false)? {
                 Some(at) => (self.update(object, at, &input, world)?, false),
                 None => {
                     let mut input = input.clone();
@@ -248,12 +294,13 @@ impl HubSpot {
         Ok(json!({ "status": "COMPLETE", "results": results }))
     }
 
-    fn batch_read(&self, object: &str, body: &Value) -> Result<ApiAnswer, ApiAnswer> {
+    fn batch_read(&self, object: &str, request: &ApiRequest) -> Result<ApiAnswer, ApiAnswer> {
+        let (body, archived) = (request.json(), asks_for_archived(request));
         let wanted = names(&body["properties"]);
         let (mut results, mut missing) = (Vec::new(), Vec::new());
         for input in body["inputs"].as_array().into_iter().flatten() {
             let id = input["id"].as_str().unwrap_or_default();
-            match self.lookup(object, id, body["idProperty"].as_str())? {
+            match self.lookup(object, id, body["idProperty"].as_str(), archived)? {
                 Some(at) => results.push(self.shown(at, &wanted)),
                 None => missing.push(id.to_owned()),
             }
@@ -278,7 +325,7 @@ impl HubSpot {
                 Some("CONTAINS_TOKEN") => text.contains(value.trim_matches('*')),
                 _ => text == value,
             };
-            r.object == object && r.merged_into.is_none() && !(r.hidden && world.hides()) && fits
+            r.object == object && r.merged_into.is_none() && !r.archived && !(r.hidden && world.hides()) && fits
         };
         let wanted = names(&body["properties"]);
         let found: Vec<usize> = (0..self.records.len()).filter(|at| hit(&self.records[*at])).collect();
@@ -293,7 +340,7 @@ impl HubSpot {
         let all: Vec<&Record> = self
             .records
             .iter()
-            .filter(|r| r.object == to && !(r.hidden && world.hides()) && r.hangs_on.contains(&parent))
+            .filter(|r| r.object == to && !r.archived && !(r.hidden && world.hides()) && r.hangs_on.contains(&parent))
             .collect();
         let number = |name: &str| request.query(name).and_then(|n| n.parse::<usize>().ok());
         let (after, limit) = (number("after").unwrap_or(0), number("limit").unwrap_or(500).min(500));
@@ -341,7 +388,7 @@ impl HubSpot {
         let parts: Vec<&str> = rest.split('/').collect();
         match (request.method.as_str(), &parts[..]) {
             ("POST", [object]) => Ok(ApiAnswer::json(201, &self.create(object, &body, world)?)),
-            ("POST", [object, "batch", "read"]) => self.batch_read(object, &body),
+            ("POST", [object, "batch", "read"]) => self.batch_read(object, request),
             ("POST", [object, "batch", "upsert"]) => Ok(ApiAnswer::json(200, &self.upsert(object, &body, world)?)),
             ("POST", [object, "search"]) => Ok(ApiAnswer::json(200, &self.search(object, &body, world))),
             ("GET", [object]) => {
@@ -353,7 +400,8 @@ impl HubSpot {
             }
             ("GET", [object, id]) => {
                 let property = request.query("idProperty");
-                let at = self.lookup(object, &unescaped(id), property.as_deref())?.ok_or_else(|| not_found(object))?;
+                let at = self.lookup(object, &unescaped(id), property.as_deref(), asks_for_archived(request))?;
+                let at = at.ok_or_else(|| not_found(object))?;
                 let wanted = request.query("properties").unwrap_or_default();
                 let wanted: Vec<String> = wanted.split(',').filter(|n| !n.is_empty()).map(str::to_owned).collect();
                 Ok(ApiAnswer::json(200, &self.shown(at, &wanted)))
@@ -365,6 +413,10 @@ impl HubSpot {
             _ => Err(error(405, "METHOD_NOT_ALLOWED", "not allowed")),
         }
     }
+}
+
+fn asks_for_archived(request: &ApiRequest) -> bool {
+    request.query("archived").as_deref() == Some("true")
 }
 
 /// Percent-decoded.
@@ -430,7 +482,7 @@ impl App for HubSpot {
                 ApiAnswer::json(200, &json!({ "results": results }))
             }
             "/account-info/v3/details" => {
-                ApiAnswer::json(200, &json!({ "portalId": 4_815_162, "accountType": "DEVELOPER_TEST" }))
+                ApiAnswer::json(200, &json!({ "portalId": self.portal, "accountType": "DEVELOPER_TEST" }))
             }
             _ => not_found("endpoint"),
         }

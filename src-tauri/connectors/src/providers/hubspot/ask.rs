@@ -1,19 +1,19 @@
 //! Questions to HubSpot. None of them changes anything.
 
 use super::config::KEY_PROPERTY;
-use super::render::{OBJECTS, as_text, named, object_of_effect};
+use super::render::{OBJECTS, as_text, is_name, named, plain_number};
 use super::wire::{self, Sealed as SealedWire};
 use super::{HubSpot, read};
 use crate::conversation::Situation;
 use crate::survey::{Record, Survey};
 use crate::transport::http::{Credentials, NoAnswer, Request};
+use crate::transport::reply::answer;
+use crate::transport::tls::Unreached;
 use crate::{HttpReply, Login};
-use countersign_domain::{Countersigned, IdempotencyKey, MatchBy, Receipt, ReceiptKind, Sealed, Sighting, Strength};
+use countersign_domain::{Answer, Countersigned, MatchBy, Sealed, Sighting};
 use serde_json::{Value, json};
+use std::time::Duration;
 
-/// Records read with one question, and the most that are read about one parent.
-const BATCH: usize = 100;
-const CHILDREN_MAX: usize = 5_000;
 /// What makes a record's name, by object.
 const TITLES: [(&str, &[&str]); 4] = [
     ("contacts", &["firstname", "lastname", "email"]),
@@ -25,14 +25,29 @@ const TITLES: [(&str, &[&str]); 4] = [
 /// Why a question has no answer.
 pub(super) struct Unasked {
     pub why: String,
+    because: Because,
+    retry_after: Option<Duration>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Because {
     /// Nobody answered, or it was not HubSpot.
-    pub unreached: bool,
-    pub signed_out: bool,
+    Unreached,
+    Untrusted,
+    SignedOut,
+    OtherAccount,
+    /// HubSpot said something that is no answer to the question.
+    Said,
 }
 
 impl From<NoAnswer> for Unasked {
     fn from(no: NoAnswer) -> Unasked {
-        Unasked { why: no.text(), unreached: true, signed_out: false }
+        let because = match no {
+            NoAnswer::Unreached(Unreached::Tls(_)) => Because::Untrusted,
+            NoAnswer::Unusable => Because::SignedOut,
+            _ => Because::Unreached,
+        };
+        Unasked { why: no.text(), because, retry_after: None }
     }
 }
 
@@ -40,12 +55,57 @@ impl Unasked {
     /// An answer that is none to the question.
     pub fn of(reply: &HttpReply) -> Unasked {
         let answer = read(reply);
-        let unreached = answer.codes.iter().any(|code| code.0.ends_with(":foreign"));
-        Unasked { why: answer.words, unreached, signed_out: !unreached && reply.status == 401 }
+        let because = match () {
+            () if answer.codes.iter().any(|code| code.0.ends_with(":foreign")) => Because::Unreached,
+            () if reply.status == 401 => Because::SignedOut,
+            () => Because::Said,
+        };
+        Unasked { why: answer.words, because, retry_after: answer.retry_after }
+    }
+
+    fn said(why: String) -> Unasked {
+        Unasked { why, because: Because::Said, retry_after: None }
+    }
+
+    pub fn unreached(&self) -> bool {
+        matches!(self.because, Because::Unreached | Because::Untrusted)
+    }
+
+    /// Asking again is pointless before a person signed in.
+    pub fn signed_out(&self) -> bool {
+        matches!(self.because, Because::SignedOut | Because::OtherAccount)
     }
 
     pub fn sighting(self) -> Sighting {
-        Sighting::CannotTell { why: self.why, signed_out: self.signed_out }
+        let signed_out = self.signed_out();
+        Sighting::CannotTell { why: self.why, signed_out }
+    }
+
+    /// What it makes of an attempt that was about to begin.
+    pub fn halts(self) -> Answer {
+        let code = match self.because {
+            Because::Unreached => "net:before_body",
+            Because::Untrusted => "http:tls:failed",
+            Because::SignedOut => "http:login:401",
+            Because::OtherAccount => "http:login:other_account",
+            Because::Said => "http:before_request:unasked",
+        };
+        Answer { retry_after: self.retry_after, ..answer(code, self.why) }
+    }
+}
+
+/// What a record is found by.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a> {
+    pub object: &'a str,
+    /// A unique property; None: the record's number.
+    pub property: Option<&'a str>,
+    pub value: &'a str,
+}
+
+impl<'a> Key<'a> {
+    pub fn number(object: &'a str, id: &'a str) -> Key<'a> {
+        Key { object, property: None, value: id }
     }
 }
 
@@ -54,28 +114,71 @@ impl HubSpot {
         Ok(self.site.ask(request, &Credentials::bearer(&login.secret)).await?)
     }
 
-    fn path(&self, rest: &str) -> String {
+    pub(super) fn path(&self, rest: &str) -> String {
         self.site.base().join(rest)
     }
 
-    /// A record by its number, or by a unique property. The answer's number may be another one where it was merged.
-    async fn find(
+    /// The account that the token is of.
+    pub(super) async fn portal(&self, login: &Login) -> Result<u64, Unasked> {
+        let reply = self.question(&Request::get(self.path("/account-info/v3/details")), login).await?;
+        let portal = reply.json().filter(|_| reply.status == 200).and_then(|b| b["portalId"].as_u64());
+        portal.ok_or_else(|| Unasked::of(&reply))
+    }
+
+    /// An approval names the account. With a token of another one the record's number would be somebody else's record, and
+    /// what is not found there would be no absence.
+    pub(super) async fn same_account(&self, login: &Login) -> Result<(), Unasked> {
+        let (portal, own) = (self.portal(login).await?, self.config.portal);
+        if portal == own {
+            return Ok(());
+        }
+        let why = format!(
+            "the token is of HubSpot account {portal}, and this destination is account {own}: sign in to {own}"
+        );
+        Err(Unasked { why, because: Because::OtherAccount, retry_after: None })
+    }
+
+    /// A record that was not archived. The answer's number may be another one where it was merged.
+    pub(super) async fn find(&self, key: Key<'_>, wanted: &[String], login: &Login) -> Result<Option<Value>, Unasked> {
+        self.find_in(key, false, wanted, login).await
+    }
+
+    /// The same among what was archived, which no other question shows: it can be restored for 90 days (documentation of
+    /// batch/archive).
+    pub(super) async fn find_archived(
         &self,
-        object: &str,
-        property: Option<&str>,
-        value: &str,
+        key: Key<'_>,
         wanted: &[String],
         login: &Login,
     ) -> Result<Option<Value>, Unasked> {
+        self.find_in(key, true, wanted, login).await
+    }
+
+    async fn find_in(
+        &self,
+        key: Key<'_>,
+        archived: bool,
+        wanted: &[String],
+        login: &Login,
+    ) -> Result<Option<Value>, Unasked> {
+        let Key { object, property, value } = key;
+        // They stand in a path.
+        if let Some(odd) = wanted.iter().find(|name| !is_name(name)) {
+            return Err(Unasked::said(format!("`{odd}` is no internal name of a property")));
+        }
+        let archived = if archived { "archived=true" } else { "" };
         let request = match property {
             None => {
                 let wanted = wanted.join(",");
-                let query = if wanted.is_empty() { String::new() } else { format!("?properties={wanted}") };
+                let properties = if wanted.is_empty() { String::new() } else { format!("properties={wanted}") };
+                let query = [properties.as_str(), archived].into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>();
+                let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
                 Request::get(self.path(&format!("{OBJECTS}/{object}/{value}{query}")))
             }
             Some(name) => {
                 let body = json!({ "idProperty": name, "properties": wanted, "inputs": [{ "id": value }] });
-                Request::json("POST", self.path(&format!("{OBJECTS}/{object}/batch/read")), &body)
+                let query = if archived.is_empty() { String::new() } else { format!("?{archived}") };
+                Request::json("POST", self.path(&format!("{OBJECTS}/{object}/batch/read{query}")), &body)
             }
         };
         let reply = self.question(&request, login).await?;
@@ -97,8 +200,8 @@ impl HubSpot {
     /// The record that a payload names, with the fields it writes or expects.
     pub(super) async fn survey(&self, sealed: &Sealed, login: &Login) -> Survey {
         let Ok(Some((object, record))) = named(sealed) else { return Survey::NothingToAsk };
-        let value = sealed.payload().value();
-        let fields = ["fields", "expected"].iter().flat_map(|name| value[*name].as_object().into_iter().flatten());
+        let payload = sealed.payload().value();
+        let fields = ["fields", "expected"].iter().flat_map(|name| payload[*name].as_object().into_iter().flatten());
         let mut fields: Vec<String> = fields.map(|(name, _)| name.clone()).collect();
         fields.sort();
         fields.dedup();
@@ -113,11 +216,13 @@ impl HubSpot {
                 None => return Survey::CannotAsk { why: "this destination names no external_id_property".into() },
             },
         };
-        let is_number = record.value.bytes().all(|b| b.is_ascii_digit());
-        if property.is_none() && !is_number {
-            return Survey::Missing;
-        }
-        match self.find(object, property, &record.value, &wanted, login).await {
+        let value = if property.is_none() { plain_number(&record.value) } else { Some(record.value.as_str()) };
+        let Some(value) = value else { return Survey::Missing };
+        let found = match self.same_account(login).await {
+            Ok(()) => self.find(Key { object, property, value }, &wanted, login).await,
+            Err(no) => Err(no),
+        };
+        match found {
             Ok(Some(found)) => Survey::Found(as_record(&found, &fields, titles)),
             Ok(None) => Survey::Missing,
             Err(no) => Survey::CannotAsk { why: no.why },
@@ -136,7 +241,8 @@ impl HubSpot {
             Ok(None) => Situation::Unchanged,
             Ok(Some((code, text))) => Situation::Changed { code, text },
             Err(no) => {
-                Situation::CannotAsk { why: no.why, pauses: no.unreached || no.signed_out, signed_out: no.signed_out }
+                let signed_out = no.signed_out();
+                Situation::CannotAsk { pauses: no.unreached() || signed_out, signed_out, why: no.why }
             }
         }
     }
@@ -155,7 +261,7 @@ impl HubSpot {
         let seen = wire.record.iter().flat_map(|r| r.values.iter()).map(|(n, v)| (n.clone(), v.clone()));
         let must: Vec<(String, String)> = expected.into_iter().chain(seen).collect();
         let wanted: Vec<String> = must.iter().map(|(name, _)| name.clone()).collect();
-        let Some(found) = self.find(object, None, id, &wanted, login).await? else {
+        let Some(found) = self.find(Key::number(object, id), &wanted, login).await? else {
             return Ok(Some(("record_gone", format!("HubSpot has no record {id} any more."))));
         };
         let now = as_record(&found, &wanted, &[]);
@@ -193,7 +299,8 @@ impl HubSpot {
             _ => return Ok(None),
         };
         let wanted = [KEY_PROPERTY.to_owned()];
-        let Some(found) = self.find("contacts", Some(property), &record.value, &wanted, login).await? else {
+        let key = Key { object: "contacts", property: Some(property), value: &record.value };
+        let Some(found) = self.find(key, &wanted, login).await? else {
             return Ok(None);
         };
         let ours = wire.body()["properties"][KEY_PROPERTY] == found["properties"][KEY_PROPERTY];
@@ -202,145 +309,9 @@ impl HubSpot {
             format!("HubSpot has contact {id} under this address already. Nothing was made; change that one instead.");
         Ok((!ours).then_some(("record_exists", text)))
     }
-
-    pub(super) async fn seen(&self, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {
-        let Some(wire) = wire::open(order.wire()) else {
-            return Sighting::cannot_tell("the stored request cannot be read");
-        };
-        let effect = order.key().effect.as_str();
-        let key = order.idempotency_key();
-        let asked = match (effect, wire.request.method.as_str()) {
-            (_, "PATCH") => self.written(&wire, login, noted).await,
-            ("crm.contact.upsert", _) => self.made(key, login).await,
-            _ => self.hanging(effect, &wire, key, login).await,
-        };
-        asked.unwrap_or_else(Unasked::sighting)
-    }
-
-    async fn made(&self, key: &IdempotencyKey, login: &Login) -> Result<Sighting, Unasked> {
-        let found = self.find("contacts", Some(KEY_PROPERTY), key.as_str(), &[KEY_PROPERTY.to_owned()], login).await?;
-        let Some(found) = found else {
-            return Ok(Sighting::NotSeen { looked: "A contact with our key.".into() });
-        };
-        let id = found["id"].as_str().unwrap_or_default();
-        Ok(Sighting::Found(receipt(id, format!("Contact {id} carries our key."), Strength::Proof)))
-    }
-
-    /// Before anything was handed over, equal values say nothing: somebody else may have written the same.
-    async fn written(&self, wire: &SealedWire, login: &Login, noted: &[Value]) -> Result<Sighting, Unasked> {
-        let Some((object, id)) = wire.target() else { return Ok(Sighting::cannot_tell("it names no record")) };
-        let looked = || Sighting::NotSeen { looked: format!("Record {id} for the approved values.") };
-        if noted.is_empty() {
-            return Ok(looked());
-        }
-        let properties = wire.properties();
-        let wanted: Vec<String> = properties.iter().map(|(name, _)| name.clone()).collect();
-        let Some(found) = self.find(&object, None, &id, &wanted, login).await? else { return Ok(looked()) };
-        let now = as_record(&found, &wanted, &[]);
-        if properties.iter().any(|(name, value)| now.values.get(name) != Some(value)) {
-            return Ok(looked());
-        }
-        let differed = wire.record.as_ref().is_some_and(|seen| {
-            properties.iter().any(|(name, value)| seen.values.get(name).is_some_and(|before| before != value))
-        });
-        // Where they were the same before, or nobody looked, they prove nothing.
-        let strength = if differed { Strength::Strong } else { Strength::Weak };
-        Ok(Sighting::Found(receipt(&now.id, format!("Record {} has the approved values.", now.id), strength)))
-    }
-
-    /// What hangs on the record and carries our tag. A merged record is followed to the one that answers for it.
-    async fn hanging(
-        &self,
-        effect: &str,
-        wire: &SealedWire,
-        key: &IdempotencyKey,
-        login: &Login,
-    ) -> Result<Sighting, Unasked> {
-        let object = object_of_effect(effect);
-        let body = match object {
-            "tasks" => "hs_task_body",
-            "emails" => "hs_email_text",
-            _ => "hs_note_body",
-        };
-        let (ids, whole, where_) = match wire.target() {
-            Some((parent, id)) => {
-                let Some(found) = self.find(&parent, None, &id, &[], login).await? else {
-                    return Ok(Sighting::NotSeen { looked: format!("Record {id}, which is gone.") });
-                };
-                let id = found["id"].as_str().unwrap_or(&id).to_owned();
-                let (ids, whole) = self.children(&parent, &id, object, login).await?;
-                (ids, whole, format!("under record {id}"))
-            }
-            None => (self.tagged(object, body, &key.tag(), login).await?, true, "by search".to_owned()),
-        };
-        let footer = format!("[{}]", key.tag());
-        let mut hits = Vec::new();
-        for some in ids.chunks(BATCH) {
-            let inputs: Vec<Value> = some.iter().map(|id| json!({ "id": id })).collect();
-            let question = json!({ "properties": [body], "inputs": inputs });
-            let path = self.path(&format!("{OBJECTS}/{object}/batch/read"));
-            let reply = self.question(&Request::json("POST", path, &question), login).await?;
-            let all = reply.json().filter(|b| reply.status < 300 && b["results"].is_array());
-            let all = all.ok_or_else(|| Unasked::of(&reply))?;
-            for one in all["results"].as_array().into_iter().flatten() {
-                if one["properties"][body].as_str().is_some_and(|text| text.contains(&footer)) {
-                    hits.extend(one["id"].as_str().map(str::to_owned));
-                }
-            }
-        }
-        let Some(first) = hits.first() else {
-            let part = if whole { "" } else { "the first 5000 of them, " };
-            return Ok(Sighting::NotSeen {
-                looked: format!("{} of the {object}, {part}{where_}, for our tag.", ids.len()),
-            });
-        };
-        let text = match hits.len() {
-            1 => format!("Number {first} of the {object} carries our tag, {where_}."),
-            n => format!("{n} of the {object} carry our tag, {where_}: {}. There should be one.", hits.join(", ")),
-        };
-        Ok(Sighting::Found(receipt(first, text, Strength::Strong)))
-    }
-
-    async fn children(
-        &self,
-        parent: &str,
-        id: &str,
-        object: &str,
-        login: &Login,
-    ) -> Result<(Vec<String>, bool), Unasked> {
-        let (mut ids, mut after) = (Vec::new(), String::new());
-        loop {
-            let path = self.path(&format!("/crm/v4/objects/{parent}/{id}/associations/{object}?limit=500{after}"));
-            let reply = self.question(&Request::get(path), login).await?;
-            let page = reply.json().filter(|b| reply.status == 200 && b["results"].is_array());
-            let page = page.ok_or_else(|| Unasked::of(&reply))?;
-            let found = page["results"].as_array().into_iter().flatten();
-            ids.extend(found.map(|r| as_text(&r["toObjectId"])).filter(|id| !id.is_empty()));
-            match page["paging"]["next"]["after"].as_str() {
-                Some(_) if ids.len() >= CHILDREN_MAX => return Ok((ids, false)),
-                Some(next) if next.bytes().all(|b| b.is_ascii_alphanumeric()) => after = format!("&after={next}"),
-                _ => return Ok((ids, true)),
-            }
-        }
-    }
-
-    /// By the search index, where a task hangs on no record.
-    async fn tagged(&self, object: &str, body: &str, tag: &str, login: &Login) -> Result<Vec<String>, Unasked> {
-        let filter = json!({ "propertyName": body, "operator": "CONTAINS_TOKEN", "value": tag });
-        let question = json!({ "filterGroups": [{ "filters": [filter] }], "properties": [body], "limit": 100 });
-        let request = Request::json("POST", self.path(&format!("{OBJECTS}/{object}/search")), &question);
-        let reply = self.question(&request, login).await?;
-        let found = reply.json().filter(|b| reply.status == 200 && b["results"].is_array());
-        let found = found.ok_or_else(|| Unasked::of(&reply))?;
-        Ok(found["results"].as_array().into_iter().flatten().map(|r| as_text(&r["id"])).collect())
-    }
 }
 
-fn receipt(id: &str, text: String, strength: Strength) -> Receipt {
-    Receipt { kind: ReceiptKind::Lookup, reference: Some(id.to_owned()), text, strength, by: None }
-}
-
-fn as_record(found: &Value, fields: &[String], titles: &[&str]) -> Record {
+pub(super) fn as_record(found: &Value, fields: &[String], titles: &[&str]) -> Record {
     let value = |name: &str| as_text(&found["properties"][name]);
     let titles: Vec<String> = titles.iter().map(|name| value(name)).filter(|t| !t.is_empty()).collect();
     Record {

@@ -39,8 +39,7 @@ impl HubSpotConfig {
         let optional = |key: &str| if table.contains_key(key) { text(table, key).map(Some) } else { Ok(None) };
         let base = optional("base_url")?.unwrap_or_else(|| BASE_URL.to_owned());
         let external_id_property = optional("external_id_property")?;
-        let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-        if external_id_property.as_ref().is_some_and(|name| !is_name(name)) {
+        if external_id_property.as_ref().is_some_and(|name| !super::render::is_name(name)) {
             return Err(FieldError::new("external_id_property", "must be a property's internal name: a-z, 0-9 and _"));
         }
         let answer_timeout = match table.get("answer_timeout_seconds") {

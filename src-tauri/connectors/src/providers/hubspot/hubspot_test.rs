@@ -102,6 +102,12 @@ fn a_contact_is_made_where_there_is_none_and_changed_by_number_where_there_is_on
     assert_eq!(rendered("crm.contact.upsert", contact("update_only"), &Survey::Missing).unwrap_err().field, "record");
     let odd = json!({ "match": { "email": "r@x.example" }, "mode": "upsert", "fields": { "Phone/../x": "1" } });
     assert!(rendered("crm.contact.upsert", odd, &Survey::Missing).unwrap_err().field.starts_with("fields."));
+    for (list, field) in [("fields", "fields.a&archived=true"), ("expected", "expected.a&archived=true")] {
+        let mut deal =
+            json!({ "record": { "type": "deal", "match": { "id": "7" } }, "fields": { "dealstage": "won" } });
+        deal[list] = json!({ "a&archived=true": "1" });
+        assert_eq!(rendered("crm.deal.update", deal, &robin()).unwrap_err().field, field, "it would stand in a query");
+    }
     for (fields, field) in [
         (json!({ "countersign_key": "of another action" }), "fields.countersign_key"),
         (json!({ "email": "somebody.else@customer.example" }), "fields.email"),

@@ -4,12 +4,14 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `wire`, `render` | what was seen of the record and the request; payload → request |
-//! | `ask` | survey before approval, comparison before dispatch, look-ups after doubt |
+//! | `ask` | finding a record; survey before approval, comparison before dispatch; whose the token is |
+//! | `look` | look-ups after doubt, and the reading back of a change |
 //! | `setup` | connection test, the unique property |
 
 mod ask;
 mod config;
 mod contract;
+mod look;
 mod render;
 mod setup;
 mod wire;
@@ -152,7 +154,13 @@ impl Connector for HubSpot {
         // That something was handed over is what a look for a change needs to know.
         let noted = json!({ "record": sealed.record.map(|r| r.id) });
         let poised = self.site.approach(request, &Credentials::bearer(&login.secret), at, noted).await;
-        poised.map(Poised::Http).map_err(|answer| Halted { answer })
+        let poised = poised.map_err(|answer| Halted { answer })?;
+        self.same_account(login).await.map_err(|no| Halted { answer: no.halts() })?;
+        Ok(Poised::Http(poised))
+    }
+
+    async fn confirm(&self, order: &Countersigned, answer: Answer, login: &Login) -> Answer {
+        self.read_back(order, answer, login).await
     }
 
     async fn look(&self, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {

@@ -65,6 +65,7 @@ pub(super) fn render(
     survey: &Survey,
 ) -> Result<Wire, Unrenderable> {
     let value = sealed.payload().value();
+    names_are_names(value)?;
     let named = named(sealed)?;
     let effect = sealed.payload().effect();
     match effect {
@@ -103,11 +104,17 @@ pub(super) fn object_of_effect(effect: &str) -> &'static str {
     }
 }
 
+/// A number as HubSpot writes it: 04711 is 4711. None: it is none.
+pub(super) fn plain_number(text: &str) -> Option<&str> {
+    let number = text.trim_start_matches('0');
+    (!number.is_empty() && number.len() <= 20 && number.bytes().all(|b| b.is_ascii_digit())).then_some(number)
+}
+
 /// The record's number: as it was seen, or as the payload itself has it.
 fn number(record: &RecordRef, survey: &Survey) -> Result<String, Unrenderable> {
-    let by = |id: &str| match id.bytes().all(|b| b.is_ascii_digit()) && !id.is_empty() && id.len() <= 20 {
-        true => Ok(id.to_owned()),
-        false => Err(no("record.match.id", "is not a number of HubSpot")),
+    let by = |id: &str| {
+        let number = plain_number(id).map(str::to_owned);
+        number.ok_or_else(|| no("record.match.id", "is not a number of HubSpot"))
     };
     match survey {
         Survey::Found(seen) => by(&seen.id),
@@ -120,13 +127,27 @@ fn number(record: &RecordRef, survey: &Survey) -> Result<String, Unrenderable> {
     }
 }
 
+/// Whether it can be a property's internal name: it stands in bodies and in a query.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+/// Every property that a payload names, written or expected.
+fn names_are_names(value: &Value) -> Result<(), Unrenderable> {
+    for list in ["fields", "expected"] {
+        for (name, _) in value[list].as_object().into_iter().flatten() {
+            if !is_name(name) {
+                let why = "is no internal name of a property: a-z, 0-9 and _ are expected";
+                return Err(no(&format!("{list}.{name}"), why));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn fields(value: &Value) -> Result<Map<String, Value>, Unrenderable> {
     let mut properties = Map::new();
     for (name, value) in value.as_object().into_iter().flatten() {
-        if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_') || name.is_empty() {
-            let why = "is no internal name of a property: a-z, 0-9 and _ are expected";
-            return Err(no(&format!("fields.{name}"), why));
-        }
         // Another action's key on the record would make that one look as if it never happened.
         if name == KEY_PROPERTY {
             return Err(no(&format!("fields.{name}"), "belongs to Countersign and is set by it alone"));

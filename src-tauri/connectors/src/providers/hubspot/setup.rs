@@ -21,8 +21,8 @@ fn failed(code: SetupCode, step: &'static str, text: impl Into<String>, progress
 
 fn unasked(no: Unasked, step: &'static str, progress: Progress<'_>) -> SetupError {
     let code = match () {
-        () if no.signed_out => SetupCode::Login,
-        () if no.unreached => SetupCode::Unreachable,
+        () if no.signed_out() => SetupCode::Login,
+        () if no.unreached() => SetupCode::Unreachable,
         () => SetupCode::Protocol,
     };
     failed(code, step, no.why, progress)
@@ -39,12 +39,7 @@ fn done(step: &'static str, text: impl Into<String>, progress: Progress<'_>) {
 impl HubSpot {
     pub(super) async fn check_account(&self, login: &Login, progress: Progress<'_>) -> Result<Whoami, SetupError> {
         started("http_connect", "Connecting and asking who we are", progress);
-        let request = Request::get(self.site.base().join("/account-info/v3/details"));
-        let reply = self.question(&request, login).await.map_err(|no| unasked(no, "http_connect", progress))?;
-        let portal = reply.json().filter(|_| reply.status == 200).and_then(|b| b["portalId"].as_u64());
-        let Some(portal) = portal else {
-            return Err(unasked(Unasked::of(&reply), "http_connect", progress));
-        };
+        let portal = self.portal(login).await.map_err(|no| unasked(no, "http_connect", progress))?;
         if portal != self.config.portal {
             let text = format!("the token is of account {portal}, and this destination is {}", self.config.portal);
             return Err(failed(SetupCode::Login, "http_connect", text, progress));

@@ -1,0 +1,177 @@
+//! What a CRM's answers, and its silence, prove: a change is read back, what was archived or merged is not taken for absence
+//! or success, and a token of another account asks and writes nothing.
+
+use crate::crm::{Crm, MINUTE, contact, deal};
+use countersign_domain::State;
+use countersign_sandbox::Point;
+use countersign_sandbox::api::{Acts, ApiFault, ApiSays};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_a_change_is_accepted_only_once_it_was_read_back() {
+    // Said and done.
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.deal.update", deal(json!({}))).await;
+    crm.approve(&[id]).await;
+    let dispatcher = crm.office.dispatcher().await;
+    dispatcher.tick().await;
+    let doc = crm.office.doc(id).await;
+    let receipt = doc.receipt.expect("a receipt");
+    assert_eq!((doc.state.as_str(), receipt.kind.as_str()), ("accepted", "answer"));
+    assert!(receipt.text.contains("read back"), "{}", receipt.text);
+    assert_eq!(crm.api.effects().len(), 1);
+
+    // Said and not done.
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.deal.update", deal(json!({}))).await;
+    crm.approve(&[id]).await;
+    let yes = r#"{"id":"7","properties":{"dealstage":"won"},"updatedAt":"2026-11-02T09:15:00Z","archived":false}"#;
+    crm.api.fault_once(ApiFault::says_ok_but(Acts::No, yes));
+    let dispatcher = crm.office.dispatcher().await;
+    crm.go_on(&dispatcher, 8, 10 * MINUTE).await;
+    let doc = crm.office.doc(id).await;
+    assert_eq!(doc.state, "unknown", "a yes that the record does not bear out is none");
+    assert!(doc.attempts[0].evidence.to_string().contains("dealstage"), "{:?}", doc.attempts);
+    let patches = crm.api.writes().iter().filter(|r| r.method == "PATCH").count();
+    assert_eq!((crm.api.effects().len(), patches), (0, 1), "and it is not repeated");
+
+    // Done, and turned into something else at once.
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.deal.update", deal(json!({}))).await;
+    crm.approve(&[id]).await;
+    crm.with(|app| app.workflow = Some(("dealstage".into(), "closedwon".into())));
+    let dispatcher = crm.office.dispatcher().await;
+    crm.go_on(&dispatcher, 3, 10 * MINUTE).await;
+    assert_eq!(crm.office.state(id).await, State::Unknown);
+    assert_eq!(crm.api.effects().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_a_late_yes_to_a_change_is_read_back_too() {
+    for ends in [State::Accepted, State::Unknown] {
+        let crm = Crm::new().await;
+        let id = crm.one("r1", "crm.deal.update", deal(json!({}))).await;
+        crm.approve(&[id]).await;
+        crm.api.fault_once(ApiFault::answers_late());
+        crm.with(|app| app.workflow = Some(("dealstage".into(), "closedwon".into())));
+        let dispatcher = crm.office.dispatcher().await;
+        dispatcher.tick().await;
+        assert_eq!(crm.office.state(id).await, State::Unknown, "no answer in time, and a look that does not see it");
+        if ends == State::Accepted {
+            crm.with(|app| app.change("deals", "7", "dealstage", "won"));
+        }
+        crm.api.release();
+        dispatcher.late_answers().await;
+        assert_eq!(crm.office.state(id).await, ends);
+        assert_eq!(crm.api.effects().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f53_a_contact_that_was_made_and_archived_is_not_taken_for_one_that_was_never_made() {
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.contact.upsert", contact("sam@other.example", "create_only")).await;
+    crm.approve(&[id]).await;
+    crm.api.fault_once(ApiFault::new(Acts::Yes, ApiSays::Held(Box::new(ApiSays::Reset))));
+    let dispatcher = crm.office.dispatcher().await;
+    let archived = async {
+        crm.api.wait_for(Point::Held, 1).await.expect("it was made");
+        let made = crm.with(|app| app.all("contacts").pop().expect("it was made").id);
+        crm.with(|app| app.archive("contacts", &made));
+        crm.api.release();
+    };
+    tokio::join!(dispatcher.tick(), archived);
+    // Past the look-up delay, when absence would be proof.
+    crm.go_on(&dispatcher, 8, 10 * MINUTE).await;
+    let doc = crm.office.doc(id).await;
+    assert_eq!((doc.state.as_str(), crm.effects(id).await), ("accepted", 1), "{:?}", doc.lookups);
+    let text = doc.receipt.expect("a receipt").text;
+    assert!(text.contains("archived"), "a person reads what became of it: {text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_a_survivor_of_a_merge_that_merely_has_the_value_is_no_proof() {
+    for (fault, ends) in
+        [(ApiFault::resets_before_acting(), State::Unknown), (ApiFault::too_many("1"), State::NeedsReview)]
+    {
+        let crm = Crm::new().await;
+        crm.with(|app| app.put("deals", "8", &[("dealname", "Chairs, again"), ("dealstage", "won")]));
+        let id = crm.one("r1", "crm.deal.update", deal(json!({}))).await;
+        crm.approve(&[id]).await;
+        crm.api.fault_once(fault.clone());
+        // The look at once comes before the merge.
+        let dispatcher = crm.office.dispatcher().await;
+        dispatcher.tick().await;
+        crm.with(|app| app.merge("deals", "7", "8"));
+        crm.go_on(&dispatcher, 6, 10 * MINUTE).await;
+        let doc = crm.office.doc(id).await;
+        assert_eq!(crm.office.state(id).await, ends, "{fault:?}: {:?}", doc.lookups);
+        assert_eq!(crm.api.effects().len(), 0, "{fault:?}: nothing of ours happened");
+        if ends == State::NeedsReview {
+            assert!(doc.reason.unwrap_or_default().contains("merged into 8"), "compared again, and shown");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r16_what_certainly_did_nothing_is_no_reason_to_take_somebody_elses_change_for_ours() {
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.deal.update", deal(json!({}))).await;
+    crm.approve(&[id]).await;
+    crm.api.fault_once(ApiFault::too_many("1"));
+    let dispatcher = crm.office.dispatcher().await;
+    dispatcher.tick().await;
+    crm.with(|app| app.change("deals", "7", "dealstage", "won"));
+    crm.go_on(&dispatcher, 3, 10 * MINUTE).await;
+    let doc = crm.office.doc(id).await;
+    assert_eq!(doc.state, "needs_review", "somebody wrote it meanwhile: {:?}", doc.receipt);
+    assert_eq!(crm.api.effects().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_a_token_of_another_account_halts_every_attempt_and_says_so() {
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.task", json!({ "title": "Call" })).await;
+    crm.approve(&[id]).await;
+    crm.with(|app| app.portal = 999);
+    let dispatcher = crm.office.dispatcher().await;
+    let writes = crm.api.writes().len();
+    crm.go_on(&dispatcher, 3, 10 * MINUTE).await;
+    let doc = crm.office.doc(id).await;
+    assert_eq!((doc.state.as_str(), doc.attempts.len()), ("approved", 1));
+    let told = crm.office.core.ledger.destination("crm").await.unwrap().unwrap().paused.expect("it rests");
+    assert!(told.until.is_none() && told.why.contains("999") && told.why.contains("4815162"), "{told:?}");
+    assert_eq!((crm.api.writes().len(), crm.api.effects().len()), (writes, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_what_is_not_found_with_a_token_of_another_account_is_no_absence() {
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.contact.upsert", contact("sam@other.example", "create_only")).await;
+    crm.approve(&[id]).await;
+    crm.api.fault_once(ApiFault::new(Acts::Yes, ApiSays::Held(Box::new(ApiSays::Reset))));
+    let dispatcher = crm.office.dispatcher().await;
+    let swapped = async {
+        crm.api.wait_for(Point::Held, 1).await.expect("it was made");
+        // The other account has none of our contacts.
+        let made = crm.with(|app| {
+            app.portal = 999;
+            let made = app.all("contacts").pop().expect("it was made").id;
+            app.change("contacts", &made, "countersign_key", "hidden");
+            made
+        });
+        crm.api.release();
+        made
+    };
+    let (_, made) = tokio::join!(dispatcher.tick(), swapped);
+    crm.go_on(&dispatcher, 8, 10 * MINUTE).await;
+    assert_eq!(crm.office.state(id).await, State::Unknown);
+    assert!(crm.office.doc(id).await.lookups.iter().any(|l| l.text.contains("999")), "it says why");
+    let key = crm.office.key(id).await;
+    crm.with(|app| {
+        app.portal = 4_815_162;
+        app.change("contacts", &made, "countersign_key", key.as_str());
+    });
+    crm.go_on(&dispatcher, 8, 240 * MINUTE).await;
+    assert_eq!((crm.office.state(id).await, crm.effects(id).await), (State::Accepted, 1));
+}

@@ -3,6 +3,7 @@
 
 use crate::crm::{Crm, MINUTE, contact, deal};
 use countersign_domain::State;
+use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
 use countersign_sandbox::Point;
 use countersign_sandbox::api::{Acts, ApiFault, ApiSays};
 use serde_json::json;
@@ -173,5 +174,23 @@ async fn r20_what_is_not_found_with_a_token_of_another_account_is_no_absence() {
         app.change("contacts", &made, "countersign_key", key.as_str());
     });
     crm.go_on(&dispatcher, 8, 240 * MINUTE).await;
+    assert_eq!((crm.office.state(id).await, crm.effects(id).await), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f10_after_an_adoption_a_person_can_say_of_a_crm_action_that_it_was_not_sent() {
+    let crm = Crm::new().await;
+    let note = json!({ "record": { "type": "contact", "match": { "id": 101 } }, "text": "x" });
+    let id = crm.one("r1", "crm.note", note).await;
+    crm.approve(&[id]).await;
+    crm.office.restored_and_adopted().await;
+    let dispatcher = crm.office.dispatcher().await;
+    dispatcher.tick().await;
+    assert_eq!(crm.office.state(id).await, State::NeedsReview, "its list lags, so not finding it proves nothing");
+    let desk = &crm.office.desk;
+    desk.confirm(id, None, None).await.expect("it can be confirmed");
+    desk.clear_finding(id, MAY_HAVE_BEEN_SENT, "action").await.expect("it is asked, and a person says so");
+    crm.approve(&[id]).await;
+    dispatcher.tick().await;
     assert_eq!((crm.office.state(id).await, crm.effects(id).await), (State::Accepted, 1));
 }

@@ -2,9 +2,10 @@
 
 use crate::office::{Office, ROBIN, SUPPORT};
 use countersign_domain::{ActionId, State, Verdict};
+use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
 use countersign_engine::{Code, Dispatcher, LoginSecret, SANDBOX};
 use countersign_sandbox::Times;
-use countersign_sandbox::api::{Api, ApiFault, ApiRequest, App};
+use countersign_sandbox::api::{Acts, Api, ApiFault, ApiRequest, App};
 use countersign_sandbox::apps::{receiver::Receiver, resend::Resend};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -344,4 +345,31 @@ async fn r31_what_is_kept_of_an_answer_holds_no_address_and_no_token() {
     b.tick().await;
     let attempts: Value = serde_json::to_value(&b.office.doc(id).await.attempts).expect("plain data");
     assert!(!attempts.to_string().contains("robin@customer.example"), "{attempts}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f10_after_an_adoption_a_person_can_say_of_a_webhook_that_it_was_not_sent() {
+    let branch = Branch::webhook("none", |_| {}).await;
+    let id = branch.approved("r1").await;
+    branch.office.restored_and_adopted().await;
+    branch.tick().await;
+    assert_eq!((branch.state(id).await, branch.effects()), (State::NeedsReview, 0));
+    let desk = &branch.office.desk;
+    desk.confirm(id, None, None).await.expect("it can be confirmed");
+    let doc = branch.office.doc(id).await;
+    let open = doc.findings.iter().find(|f| f.code == MAY_HAVE_BEEN_SENT).expect("it is asked");
+    assert!(open.weight == "stop" && open.cleared.is_none(), "{open:?}");
+    desk.clear_finding(id, MAY_HAVE_BEEN_SENT, "action").await.expect("a person says so");
+    branch.office.approve(id).await;
+    branch.tick().await;
+    assert_eq!((branch.state(id).await, branch.effects()), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r20_a_yes_that_announces_json_and_has_none_is_no_yes() {
+    let branch = Branch::webhook("none", |_| {}).await;
+    let id = branch.approved("r1").await;
+    branch.api.fault_once(ApiFault::says_ok_but(Acts::No, ""));
+    branch.tick().await;
+    assert_eq!((branch.state(id).await, branch.effects()), (State::Unknown, 0));
 }

@@ -158,7 +158,7 @@ fn adopted_finding(why: &str) -> Finding {
         holds: false,
         text: format!(
             "This ledger was {why} and taken over, so this may have been sent before. It is looked up first; check with the \
-             recipient, then say that it was not.",
+             recipient or at the destination, then say that it was not.",
             why = why.replace('_', " ")
         ),
     }
@@ -206,34 +206,36 @@ impl Desk {
         payload: &Payload,
         version: u32,
     ) -> Result<Vec<FindingDoc>, Failure> {
-        let row = &detail.record.row;
-        let mut all = if may_be_approved(&row.standing) { self.followed(detail).await? } else { Vec::new() };
-        let Some(email) = payload.email() else {
-            if may_be_approved(&row.standing) {
-                all.extend(self.record_findings(detail.record.id(), payload).await?);
-                all.sort_by_key(|f| std::cmp::Reverse(f.weight));
-            }
-            return Ok(all.into_iter().map(|f| doc(f, version, &detail.cleared)).collect());
-        };
-        let known = self.known(detail).await?;
-        all.extend(risk::findings(&email, detail.conversation.as_ref(), &known));
-        if let Some(checked) = self.checked(detail).await? {
-            all.extend(checked.findings(&email, &known.own_domains));
+        let id = detail.record.id();
+        let open = may_be_approved(&detail.record.row.standing);
+        let mut all = if open { self.followed(detail).await? } else { Vec::new() };
+        match payload.email() {
+            Some(email) => all.extend(self.mail_findings(detail, &email, open).await?),
+            None if open => all.extend(self.record_findings(id, payload).await?),
+            None => {}
         }
         let mut cleared = detail.cleared.clone();
-        if may_be_approved(&row.standing) {
-            let related = self.unrelated_by_revision(detail).await?;
-            all.extend(related_findings(&related, self.now()));
-            if let Some(adopted) = self.core.may_have_been_sent(detail.record.id()).await? {
-                all.push(adopted_finding(&adopted.why));
-                // What was said before this adoption says nothing about it.
-                if !adopted.word_since(detail) {
-                    cleared.retain(|c| c.code != MAY_HAVE_BEEN_SENT);
-                }
+        if open && let Some(adopted) = self.core.may_have_been_sent(id).await? {
+            all.push(adopted_finding(&adopted.why));
+            // What was said before this adoption says nothing about it.
+            if !adopted.word_since(detail) {
+                cleared.retain(|c| c.code != MAY_HAVE_BEEN_SENT);
             }
         }
         all.sort_by_key(|f| std::cmp::Reverse(f.weight));
         Ok(all.into_iter().map(|f| doc(f, version, &cleared)).collect())
+    }
+
+    async fn mail_findings(&self, detail: &Detail, email: &EmailView, open: bool) -> Result<Vec<Finding>, Failure> {
+        let known = self.known(detail).await?;
+        let mut all = risk::findings(email, detail.conversation.as_ref(), &known);
+        if let Some(checked) = self.checked(detail).await? {
+            all.extend(checked.findings(email, &known.own_domains));
+        }
+        if open {
+            all.extend(related_findings(&self.unrelated_by_revision(detail).await?, self.now()));
+        }
+        Ok(all)
     }
 
     /// Related actions, without those of the same request and step: a revision follows them on purpose and shows them.

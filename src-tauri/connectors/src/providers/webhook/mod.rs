@@ -276,9 +276,12 @@ fn read(reply: &Reply) -> Answer {
     let status = reply.status;
     let body = reply.json();
     let kind = reply.content_type();
-    // A receiver of one's own answers with JSON, with a plain word or with nothing; a page is somebody else's.
-    let own =
-        body.is_some() || (kind == "text/plain" && status >= 400) || (reply.body.is_empty() && kind != "text/html");
+    // A receiver of one's own answers with JSON, with a plain word or with nothing; a page is somebody else's. A yes that
+    // announces a body and has none was lost on its way; 204 cannot have one.
+    let lost = (200..300).contains(&status) && status != 204 && !kind.is_empty();
+    let own = body.is_some()
+        || (kind == "text/plain" && status >= 400)
+        || (reply.body.is_empty() && kind != "text/html" && !lost);
     let said = |name: &str| body.as_ref().and_then(|b| b[name].as_str()).unwrap_or_default();
     let words = reply.words(
         ["message", "detail", "title", "error"].map(said).into_iter().find(|t| !t.is_empty()).unwrap_or_default(),

@@ -2,11 +2,11 @@
 //! or success, and a token of another account asks and writes nothing.
 
 use crate::crm::{Crm, MINUTE, contact, deal};
-use countersign_domain::State;
+use countersign_domain::{State, Verdict};
 use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
 use countersign_sandbox::Point;
 use countersign_sandbox::api::{Acts, ApiFault, ApiSays};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r20_a_change_is_accepted_only_once_it_was_read_back() {
@@ -193,4 +193,34 @@ async fn f10_after_an_adoption_a_person_can_say_of_a_crm_action_that_it_was_not_
     crm.approve(&[id]).await;
     dispatcher.tick().await;
     assert_eq!((crm.office.state(id).await, crm.effects(id).await), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r23_one_record_is_one_however_it_is_spelled() {
+    let crm = Crm::new().await;
+    crm.with(|app| app.change("contacts", "101", "hs_additional_emails", "second@customer.example"));
+    let note = |by: Value| json!({ "record": { "type": "contact", "match": by }, "text": "x" });
+    let spelled = [
+        json!({ "email": "second@customer.example" }),
+        json!({ "email": "ROBIN@customer.example" }),
+        json!({ "id": "0101" }),
+    ];
+    let mut ids = Vec::new();
+    for (n, by) in spelled.into_iter().enumerate() {
+        ids.push(crm.one(&format!("r{n}"), "crm.note", note(by)).await);
+    }
+    crm.approve(&ids).await;
+    crm.api.fault_once(ApiFault::resets_before_acting());
+    let dispatcher = crm.office.dispatcher().await;
+    crm.go_on(&dispatcher, 8, 10 * MINUTE).await;
+    let states = crm.states([ids[0], ids[1], ids[2]]).await;
+    assert_eq!(states, [State::Unknown, State::Approved, State::Approved], "the first may still be at work on it");
+    assert_eq!(crm.api.effects().len(), 0);
+    let desk = &crm.office.desk;
+    desk.resolve(ids[0], Verdict::DidNotHappen, "the list of notes at HubSpot").await.expect("it is settled");
+    crm.go_on(&dispatcher, 4, 10 * MINUTE).await;
+    let states = crm.states([ids[0], ids[1], ids[2]]).await;
+    assert_eq!(states[1..], [State::Accepted, State::Accepted], "{states:?}");
+    let on = crm.with(|app| app.all("notes").into_iter().flat_map(|n| n.hangs_on).collect::<Vec<_>>());
+    assert!(on.iter().all(|(object, id)| object == "contacts" && id == "101"), "{on:?}");
 }

@@ -97,8 +97,8 @@ pub use transport::{Crossed, HttpReply, LateReader, Poised, Reply, Step};
 
 use async_trait::async_trait;
 use countersign_domain::{
-    AccountFingerprint, Answer, Contract, Conversation, Countersigned, IdempotencyKey, Sealed, Sighting, Timestamp,
-    Wire,
+    AccountFingerprint, Answer, Contract, Conversation, Countersigned, IdempotencyKey, RecordRef, Sealed, Sighting,
+    Timestamp, Wire,
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -140,6 +140,11 @@ pub trait Connector: Send + Sync {
         _survey: &Survey,
     ) -> Result<Wire, Unrenderable> {
         self.render(sealed, key, conversation, at)
+    }
+    /// The record that a wire touches, by the one name the destination itself has for it, however the payload named it: by
+    /// a second address, as 04711. None: the payload's name is all there is.
+    fn touches(&self, _wire: &Wire) -> Option<RecordRef> {
+        None
     }
     /// What a person is shown of the bytes, parsed back from them. Unless it is more to people, an HTTP request: its lines
     /// and its body.

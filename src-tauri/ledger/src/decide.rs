@@ -6,7 +6,7 @@ use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Cleared, Signing, Waits};
 use crate::{Conflict, Ledger, LedgerError, apply, directory, proof};
 use countersign_domain::{
-    ActionId, Approval, Fact, LedgerSecret, Payload, PersonId, Sealed, Standing, State, Timestamp, Wire,
+    ActionId, Approval, Fact, LedgerSecret, Payload, PersonId, RecordRef, Sealed, Standing, State, Timestamp, Wire,
 };
 use serde_json::json;
 
@@ -107,6 +107,23 @@ impl Ledger {
         frees_key: bool,
         now: Timestamp,
     ) -> Result<Standing, LedgerError> {
+        self.approve_on(action, approval, wire, None, approvers_needed, not_before, frees_key, now).await
+    }
+
+    /// The same where the destination has a name of its own for the record that the wire touches. From then on that is the
+    /// action's record: two spellings of one are one.
+    #[allow(clippy::too_many_arguments)]
+    pub async fn approve_on(
+        &self,
+        action: ActionId,
+        approval: &Approval,
+        wire: &Wire,
+        record: Option<&RecordRef>,
+        approvers_needed: u8,
+        not_before: Timestamp,
+        frees_key: bool,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
         let doing = "storing an approval";
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let current = Action::take(&mut w, action).await?;
@@ -139,6 +156,9 @@ impl Ledger {
             a.ended_sequence = ended;
             a.expires_at = Some(before.map_or(approval.expires_at, |b| b.min(approval.expires_at)));
             a.wire_hash = Some(approval.wire_hash);
+            if let Some(record) = record {
+                a.record_key = Some(record.key(&approval.account));
+            }
             if complete {
                 a.not_before = not_before;
                 a.waits = if not_before > now { Waits::UndoWindow } else { Waits::Nothing };

@@ -114,10 +114,11 @@ impl Desk {
         )
         .map_err(|e| Failure::from(e).on(id))?;
         self.clear(id, signing.sealed.version(), &looked_at).await?;
+        let touched = connector.touches(&wire);
         let needed = self.core.settings.approvers_needed(&row.environment).await?;
         let not_before = now.plus(Duration::from_secs(u64::from(destination.undo_seconds)));
         self.ledger()
-            .approve(id, &approval, &wire, needed, not_before, frees_key, now)
+            .approve_on(id, &approval, &wire, touched.as_ref(), needed, not_before, frees_key, now)
             .await
             .map_err(|e| Failure::from(e).on(id))?;
         self.action(id).await

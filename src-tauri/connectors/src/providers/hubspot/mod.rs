@@ -30,8 +30,8 @@ use config::HubSpotConfig;
 use countersign_domain::contract::answer_receipt;
 use countersign_domain::json::FieldError;
 use countersign_domain::{
-    AccountFingerprint, Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, Sealed, Sighting,
-    Timestamp, Wire,
+    AccountFingerprint, Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, MatchBy, RecordRef,
+    Sealed, Sighting, Timestamp, Wire,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -95,6 +95,11 @@ impl Connector for HubSpot {
         survey: &Survey,
     ) -> Result<Wire, Unrenderable> {
         render::render(self, sealed, key, at, survey)
+    }
+
+    fn touches(&self, wire: &Wire) -> Option<RecordRef> {
+        let (object, id) = wire::open(wire)?.target()?;
+        Some(RecordRef { kind: render::kind_of(&object)?.to_owned(), by: MatchBy::Id, value: id })
     }
 
     fn preview(&self, wire: &Wire) -> Preview {

@@ -21,15 +21,16 @@ const ASSOCIATIONS: [(&str, [u64; 3]); 4] = [
     ("tickets", [228, 230, 224]),
 ];
 
-/// HubSpot's plural of a record's type.
+/// A record's type and HubSpot's plural of it.
+const KINDS: [(&str, &str); 4] =
+    [("contact", "contacts"), ("company", "companies"), ("deal", "deals"), ("ticket", "tickets")];
+
 pub(super) fn object_of(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "contact" => "contacts",
-        "company" => "companies",
-        "deal" => "deals",
-        "ticket" => "tickets",
-        _ => return None,
-    })
+    KINDS.iter().find(|(one, _)| *one == kind).map(|(_, object)| *object)
+}
+
+pub(super) fn kind_of(object: &str) -> Option<&'static str> {
+    KINDS.iter().find(|(_, many)| *many == object).map(|(kind, _)| *kind)
 }
 
 pub(super) fn object_of_association(id: u64) -> Option<&'static str> {

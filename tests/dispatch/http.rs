@@ -4,9 +4,9 @@ use crate::office::{Office, ROBIN, SUPPORT};
 use countersign_domain::{ActionId, State, Verdict};
 use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
 use countersign_engine::{Code, Dispatcher, LoginSecret, SANDBOX};
-use countersign_sandbox::Times;
-use countersign_sandbox::api::{Acts, Api, ApiFault, ApiRequest, App};
+use countersign_sandbox::api::{Acts, Api, ApiFault, ApiRequest, ApiSays, App, On};
 use countersign_sandbox::apps::{receiver::Receiver, resend::Resend};
+use countersign_sandbox::{Point, Times};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -184,6 +184,76 @@ async fn r21_between_half_and_the_whole_window_a_person_may_finish_it() {
     b.dispatcher.finish(id).await.expect("the key still holds");
     assert_eq!((b.state(id).await, b.effects(), b.api.writes().len()), (State::Accepted, 1, 2));
     b.all_attempts_sent_identical_bytes();
+}
+
+impl Branch {
+    async fn repeats_by_itself(&self, on: bool) {
+        let (owner, now) = (&self.office.core.owner, self.office.clock.now());
+        self.office.core.settings.set_repeats_by_itself("place", on, owner, now).await.expect("it is set");
+    }
+
+    /// An action whose answer was lost, and which is not repeated for now.
+    async fn in_doubt() -> (Branch, ActionId) {
+        let b = Branch::resend().await;
+        b.repeats_by_itself(false).await;
+        b.api.fault_once(ApiFault::resets_after_acting());
+        let id = b.approved("r1").await;
+        b.tick().await;
+        assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 1));
+        (b, id)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f40_a_clock_set_back_into_the_window_repeats_nothing() {
+    let (b, id) = Branch::in_doubt().await;
+    let crossed = b.office.clock.now();
+    b.later(25 * HOUR);
+    b.tick().await;
+    b.repeats_by_itself(true).await;
+    // The provider's time goes on: it has forgotten the key, and a repeat would be a second message.
+    b.office.clock.set(crossed.plus(HOUR));
+    for _ in 0..3 {
+        b.tick().await;
+        b.office.later(MINUTE);
+    }
+    let refused = b.dispatcher.finish(id).await.expect_err("nobody knows what is left of the window");
+    assert_eq!(refused.code, Code::Conflict);
+    // Another process knows it by the journal alone.
+    drop(b.dispatcher);
+    let again = Dispatcher::start(b.office.again().await).await.expect("it starts");
+    again.tick().await;
+    again.finish(id).await.expect_err("nor after a restart");
+    assert_eq!((b.office.state(id).await, b.api.writes().len(), b.api.effects().len()), (State::Unknown, 1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r21_the_window_of_a_key_is_judged_once_more_at_the_crossing() {
+    for by_person in [false, true] {
+        let (b, id) = Branch::in_doubt().await;
+        let window = if by_person { 24 * HOUR } else { 12 * HOUR };
+        b.later(window - MINUTE);
+        b.repeats_by_itself(!by_person).await;
+        // The look before the attempt takes its time, and the window closes.
+        let slow = ApiFault::new(Acts::Yes, ApiSays::Held(Box::new(ApiSays::Normal)));
+        b.api.fault_once(slow.on(On::Questions));
+        let meanwhile = async {
+            b.api.wait_for(Point::Held, 1).await.expect("it is asked");
+            b.later(2 * MINUTE);
+            b.api.release();
+        };
+        let repeat = async {
+            match by_person {
+                true => drop(b.dispatcher.finish(id).await),
+                false => drop(b.dispatcher.tick().await),
+            }
+        };
+        tokio::join!(repeat, meanwhile);
+        assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 1), "by a person: {by_person}");
+        let attempt = b.office.doc(id).await.attempts.pop().expect("it was begun");
+        assert!(attempt.in_doubt && attempt.crossed_at.is_none(), "{attempt:?}");
+        assert!(attempt.evidence.to_string().contains("engine:key_window"), "{}", attempt.evidence);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

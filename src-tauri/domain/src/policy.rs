@@ -88,6 +88,15 @@ pub fn person_may_repeat(contract: &Contract, first_crossed: Timestamp, now: Tim
     contract.recognises_repeat() && contract.retention().is_some_and(|window| within(first_crossed, window, now))
 }
 
+/// Clocks are corrected by less than this all the time; by more, somebody set them.
+const CORRECTED: Duration = Duration::from_secs(60);
+
+/// The time that a key's window is judged by. `latest`: the latest time that is known to have been. None: the clock stands
+/// before it, so it was set back, nobody knows how much time has gone by, and every window counts as over.
+pub fn window_time(now: Timestamp, latest: Timestamp) -> Option<Timestamp> {
+    (latest <= now.plus(CORRECTED)).then(|| now.max(latest))
+}
+
 /// Whether `now` lies in the window. A clock that stands before its beginning was set back, and then nobody knows how
 /// much of the window is left: that counts as outside.
 fn within(begin: Timestamp, window: Duration, now: Timestamp) -> bool {

@@ -99,6 +99,13 @@ fn r21_a_repeat_by_itself_only_in_the_first_half_of_the_window_and_by_a_person_i
 }
 
 #[test]
+fn f40_a_clock_that_was_set_back_leaves_no_window_open() {
+    assert_eq!(window_time(at(1000), at(0)), Some(at(1000)));
+    assert_eq!(window_time(at(1000), at(1030)), Some(at(1030)), "corrected a little: what has been is the floor");
+    assert_eq!(window_time(at(1000), at(1061)), None);
+}
+
+#[test]
 fn r25_the_plan_repeats_looks_or_asks_a_person_by_the_contract() {
     let native = contract("family = \"replay\"\nretention_hours = 24\nlookup = \"get\"");
     let look = |n: u32| Plan::Look { at: next_look(at(0), n).unwrap() };

@@ -5,6 +5,7 @@ use crate::destinations::Destinations;
 use crate::failure::{Code, Failure};
 use crate::home::{Config, Home, LIVE};
 use crate::keychain::{Keychain, Passphrase, Pinned, Presence, SecretsChoice, Signer};
+use crate::latest::Latest;
 use crate::settings::Settings;
 use countersign_domain::{LedgerSecret, PersonId, Roster};
 use countersign_ledger::{Ledger, OpenOptions};
@@ -48,6 +49,7 @@ pub struct Core {
     pub destinations: Destinations,
     /// The person at this device.
     pub owner: PersonId,
+    pub(crate) latest: Latest,
     surface: Surface,
     pinned: Arc<OnceCell<Pinned>>,
 }
@@ -87,6 +89,7 @@ impl Core {
             clock: args.clock,
             settings,
             destinations,
+            latest: Latest::default(),
             surface: args.surface,
             pinned: Arc::default(),
         })

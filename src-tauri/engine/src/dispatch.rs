@@ -11,7 +11,7 @@ use crate::late::Late;
 use crate::testpoint::testpoint;
 use crate::unwritten::{Ending, Endings};
 use countersign_connectors::{BootTime, Crossed, Poised, Situation};
-use countersign_domain::policy::absence_proves;
+use countersign_domain::policy::{absence_proves, may_repeat_by_itself, person_may_repeat};
 use countersign_domain::{
     ActionId, Answer, Contract, Doubt, NotSent, Outcome, Receipt, Refusal, Sighting, Standing, State, Strength,
     classify,
@@ -35,6 +35,14 @@ enum Stop {
     Changed(String),
     /// Our key is at the destination already.
     Found(Receipt),
+}
+
+/// In whose name an attempt is made. It matters for one in doubt only: it repeats what may have happened, and how much of
+/// its key's window must be left depends on who wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    ByItself,
+    ByPerson,
 }
 
 /// When an attempt began, on the clock that stands still while the machine sleeps and on the one that does not.
@@ -71,7 +79,7 @@ impl Worker {
 
     /// Carries one claim to its end. What the destination did is in the ledger before this returns, or kept to be written
     /// at the next tick.
-    pub(crate) async fn attempt(&self, claim: Claim) -> Result<Standing, Failure> {
+    pub(crate) async fn attempt(&self, claim: Claim, asked: Asked) -> Result<Standing, Failure> {
         testpoint("after_verify").await;
         let began = Began::now();
         let key = claim.order.key();
@@ -87,13 +95,31 @@ impl Worker {
             return self.not_sent(&claim, refusing("contract:none", "the destination has no contract for this")).await;
         };
         match self.prepare(&claim, &reached, contract).await {
-            Ok(poised) => self.cross(&claim, &reached, contract, poised, began).await,
+            Ok(poised) => {
+                // It was planned a while ago: the look, the login and the connection took their time.
+                if claim.standing.in_doubt && !self.key_still_holds(&claim, contract, asked).await? {
+                    drop(poised);
+                    let why = "the time in which the destination recognises a repeat is over, so nothing was repeated";
+                    return self.not_sent(&claim, waiting("engine:key_window", why)).await;
+                }
+                self.cross(&claim, &reached, contract, poised, began).await
+            }
             Err(Failed::Stop(stop)) => self.stop(&claim, stop).await,
             Err(Failed::Broken(failure)) => {
                 self.not_sent(&claim, waiting("engine:failed", "the attempt was called off before it began")).await?;
                 Err(failure.on(claim.action))
             }
         }
+    }
+
+    /// Whether a repeat under the key is still as safe as it was when it was planned.
+    async fn key_still_holds(&self, claim: &Claim, contract: &Contract, asked: Asked) -> Result<bool, Failure> {
+        let first = self.core.ledger.action(claim.action).await?.and_then(|record| record.first_crossed);
+        let (Some(first), Some(now)) = (first, self.core.window_time().await?) else { return Ok(false) };
+        Ok(match asked {
+            Asked::ByItself => may_repeat_by_itself(contract, first, now),
+            Asked::ByPerson => person_may_repeat(contract, first, now),
+        })
     }
 
     /// Everything before the point of no return. Nothing in here has an effect that a recipient could see.

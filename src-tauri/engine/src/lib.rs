@@ -27,6 +27,7 @@ pub mod home;
 pub mod intake;
 pub mod keychain;
 mod late;
+mod latest;
 pub mod notify;
 mod outcomes;
 mod reconcile;

@@ -35,7 +35,10 @@ impl Worker {
         let Some(contract) = connector.contract(&item.effect) else { return Ok(Reconciled::Nothing) };
         let by_itself = self.core.settings.repeats_by_itself(&item.destination).await?;
         let may_repeat = item.attempts_left && !item.revised && item.state == State::Unknown;
-        match policy::plan(contract, item.first_crossed, item.since, item.looks, may_repeat, by_itself, now) {
+        // A clock that was set back opens no window again.
+        let time = if by_itself && contract.has_native_key() { self.core.window_time().await? } else { Some(now) };
+        let (by_itself, time) = (by_itself && time.is_some(), time.unwrap_or(now));
+        match policy::plan(contract, item.first_crossed, item.since, item.looks, may_repeat, by_itself, time) {
             Plan::Repeat if now < item.not_before || repeated_lately(item, now) => Ok(Reconciled::Nothing),
             Plan::Repeat => Ok(Reconciled::Repeat),
             // The schedule says when, and it is due.

@@ -1,7 +1,7 @@
 //! The loop: recover, expire, claim, attempt, reconcile, follow up, index. Each tick does a bounded amount of work.
 
 use crate::core::Core;
-use crate::dispatch::Worker;
+use crate::dispatch::{Asked, Worker};
 use crate::failure::{Code, Failure};
 use crate::home::{DispatcherLock, LIVE};
 use crate::keychain::{self, SANDBOX};
@@ -202,15 +202,16 @@ impl Dispatcher {
             Failure::conflict("only an action whose outcome is unknown can be finished under its key").on(action)
         })?;
         let (_, connector) = self.core.destinations.connector(&item.destination).await?;
-        let now = self.core.clock.now();
-        let safe = connector.contract(&item.effect).is_some_and(|c| person_may_repeat(c, item.first_crossed, now));
+        let now = self.core.window_time().await?;
+        let contract = connector.contract(&item.effect);
+        let safe = contract.zip(now).is_some_and(|(c, now)| person_may_repeat(c, item.first_crossed, now));
         if !safe {
             return Err(
                 Failure::conflict("this destination does not promise to recognise a repeat any more").on(action)
             );
         }
         match self.claim(Some(action), true).await? {
-            Claimed::Claimed(claim) => self.worker.attempt(*claim).await,
+            Claimed::Claimed(claim) => self.worker.attempt(*claim, Asked::ByPerson).await,
             Claimed::Refused { action, why } => Err(refused(action, &why)),
             Claimed::None => Err(Failure::conflict("it cannot be finished now").on(action)),
         }
@@ -234,6 +235,7 @@ impl Dispatcher {
 
     async fn try_round(&self, report: &mut TickReport) -> Result<usize, Failure> {
         let now = self.core.clock.now();
+        self.core.latest.saw(now);
         self.write_kept(report).await;
         // Only the holder of the lock knows that every other worker is gone.
         if self.lock.is_some() {
@@ -379,7 +381,7 @@ impl Dispatcher {
         let mut running = self.running.lock().await;
         let (worker, claim) = (self.worker.clone(), Arc::new(claim));
         let carried = Claim::clone(&claim);
-        let handle = running.tasks.spawn(async move { worker.attempt(carried).await });
+        let handle = running.tasks.spawn(async move { worker.attempt(carried, Asked::ByItself).await });
         running.claims.insert(handle.id(), claim);
     }
 

@@ -19,6 +19,7 @@ statements! {
     OF_ACTION = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE action = $1 ORDER BY seq";
     LAST_OF_ACTION = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE action = $1 \
         ORDER BY seq DESC LIMIT 1";
+    LATEST = "SELECT MAX(seq) AS seq, MAX(at) AS at FROM journal WHERE seq > $1";
     HASH_AT = "SELECT hash FROM journal WHERE seq = $1";
 }
 
@@ -152,6 +153,15 @@ impl Ledger {
             .await
             .map_err(|e| failed("reading the journal", e))?;
         row.map(|r| r.parsed("hash")).transpose()
+    }
+
+    /// The number of the newest row and the latest time of all rows after `seq`; None where there is none. Rows are in the
+    /// order of their numbers, and not always of their times.
+    pub async fn latest_time(&self, seq: i64) -> Result<Option<(i64, Timestamp)>, LedgerError> {
+        let doing = "reading the journal's latest time";
+        let mut tx = self.pools().bare(doing).await?;
+        let row = sqlx::query(LATEST).bind(seq).fetch_one(&mut *tx).await.map_err(|e| failed(doing, e))?;
+        Ok(row.int_or_null("seq")?.zip(row.time_or_null("at")?))
     }
 
     /// Writes down a fact about the ledger itself (frozen, restored, adopted …).

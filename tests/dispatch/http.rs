@@ -418,6 +418,32 @@ async fn r31_what_is_kept_of_an_answer_holds_no_address_and_no_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r31_what_a_provider_repeats_of_a_message_is_not_kept() {
+    let said = r#"{"statusCode":422,"name":"validation_error","message":"Bad content: 'Of course: Tuesday.' for Vale, Robin (Re: Grüße)"}"#;
+    let says = |status| ApiSays::Json { status, body: said.to_owned() };
+    for (status, ends) in [(422, State::Refused), (500, State::Unknown)] {
+        let b = Branch::resend().await;
+        b.repeats_by_itself(false).await;
+        b.api.fault_once(ApiFault::new(Acts::No, says(status)));
+        // The look after the doubt is told the same.
+        b.api.set_fault(ApiFault::new(Acts::No, says(500)).on(On::Questions), Times::Always);
+        let id = b.approved("r1").await;
+        b.tick().await;
+        b.later(MINUTE);
+        b.tick().await;
+        assert_eq!(b.state(id).await, ends);
+        let doc = b.office.doc(id).await;
+        let outside = serde_json::to_string(&(&doc.attempts, &doc.lookups, &doc.reason)).expect("plain data");
+        let journal = b.office.core.ledger.journal_after(0, 1000).await.expect("the journal");
+        let journal = journal.iter().map(|row| row.entry.fact.to_string()).collect::<String>();
+        for gone in ["Of course", "Tuesday", "Vale", "Grüße"] {
+            assert!(!outside.contains(gone) && !journal.contains(gone), "{status}, {gone}: {outside}");
+        }
+        assert!(outside.contains("validation_error"), "{status}: the category stays: {outside}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn f10_after_an_adoption_a_person_can_say_of_a_webhook_that_it_was_not_sent() {
     let branch = Branch::webhook("none", |_| {}).await;
     let id = branch.approved("r1").await;

@@ -11,6 +11,7 @@
 //! | `approval`, `countersigned` | who signed what; the only door to a connector |
 //! | `state` | `advance()`: what may follow what |
 //! | `outcome`, `contract`, `policy` | what a destination said, what that means, what comes next |
+//! | `echo` | what of its words may be kept |
 //! | `risk`, `explain`, `chain` | findings, sentences, the journal's hash chain |
 
 pub mod action_key;
@@ -20,6 +21,7 @@ pub mod canonical;
 pub mod chain;
 pub mod contract;
 pub mod countersigned;
+pub mod echo;
 pub mod email;
 pub mod explain;
 mod fields;
@@ -42,6 +44,7 @@ pub use approval::{Approval, ApprovalError, DeviceCert, DeviceKey, OwnerKey, Ros
 pub use canonical::{AccountFingerprint, ConversationHash, PayloadHash, WireHash};
 pub use contract::{Contract, classify};
 pub use countersigned::{Countersigned, NotCountersigned};
+pub use echo::Echo;
 pub use ids::*;
 pub use outcome::{
     Answer, AnswerCode, Doubt, NotSent, Outcome, Receipt, ReceiptKind, Refusal, Sighting, Strength, Verdict,

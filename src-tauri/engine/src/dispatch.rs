@@ -13,7 +13,7 @@ use crate::unwritten::{Ending, Endings};
 use countersign_connectors::{BootTime, Crossed, Poised, Situation};
 use countersign_domain::policy::{absence_proves, may_repeat_by_itself, person_may_repeat};
 use countersign_domain::{
-    ActionId, Answer, Contract, Doubt, NotSent, Outcome, Receipt, Refusal, Sighting, Standing, State, Strength,
+    ActionId, Answer, Contract, Doubt, Echo, NotSent, Outcome, Receipt, Refusal, Sighting, Standing, State, Strength,
     classify,
 };
 use countersign_ledger::{Claim, Cleared, Conflict, LedgerError};
@@ -147,7 +147,8 @@ impl Worker {
     async fn look_first(&self, claim: &Claim, reached: &Reached, contract: &Contract) -> Result<(), Failed> {
         let restored = self.core.may_have_been_sent(claim.action).await?;
         if contract.can_look() {
-            match reached.connector.look(&claim.order, &reached.login, &claim.noted).await {
+            let seen = reached.connector.look(&claim.order, &reached.login, &claim.noted).await;
+            match seen.without(&Echo::of(claim.order.sealed().payload())) {
                 Sighting::Found(receipt) if receipt.strength >= Strength::Strong => {
                     if !claim.standing.crossed_once && restored.is_none() {
                         self.core.freeze(Frozen::FoundElsewhere, "worker").await?;
@@ -314,7 +315,8 @@ impl Worker {
     }
 
     async fn close(&self, claim: &Claim, outcome: &Outcome, evidence: &Value) -> Result<Standing, Failure> {
-        let ending = Ending::Closed { outcome: outcome.clone(), evidence: evidence.clone() };
+        let kept = outcome.clone().without(&Echo::of(claim.order.sealed().payload()));
+        let ending = Ending::Closed { outcome: kept, evidence: evidence.clone() };
         self.endings.end(&self.core, claim, ending).await
     }
 }

@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::failure::Failure;
 use crate::testpoint::testpoint;
 use countersign_connectors::Filing as Filed;
-use countersign_domain::{ActionId, ReceiptKind, State, Timestamp};
+use countersign_domain::{ActionId, Echo, ReceiptKind, State, Timestamp};
 use countersign_ledger::{Filing, PageFilter};
 use std::time::Duration;
 
@@ -115,6 +115,9 @@ impl Core {
         let noted: Vec<_> = detail.attempts.iter().filter_map(|a| a.evidence.get("noted").cloned()).collect();
         let accepted = detail.record.accepted_at.unwrap_or_else(|| self.clock.now());
         let since = self.clock.now().since(accepted);
-        Ok(reached.connector.file_copy(&order, &reached.login, &noted, since).await)
+        Ok(match reached.connector.file_copy(&order, &reached.login, &noted, since).await {
+            Filed::Failed { why } => Filed::Failed { why: Echo::of(order.sealed().payload()).clean(&why) },
+            other => other,
+        })
     }
 }

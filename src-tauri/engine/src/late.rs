@@ -9,7 +9,7 @@ use crate::failure::{Failure, disk};
 use crate::home::Home;
 use crate::unwritten::Endings;
 use countersign_connectors::{Crossed, LateReader};
-use countersign_domain::{ActionId, Outcome, ReceiptKind, classify};
+use countersign_domain::{ActionId, Echo, Outcome, ReceiptKind, classify};
 use countersign_ledger::Claim;
 use std::fs::File;
 use std::path::PathBuf;
@@ -101,7 +101,7 @@ impl Late {
                 Crossed::Broken(doubt) => Outcome::Unclear(doubt),
                 Crossed::Pending(_) | Crossed::Unsent(_) => return,
             };
-            let outcome = match outcome {
+            let outcome = match outcome.without(&Echo::of(order.sealed().payload())) {
                 Outcome::Accepted(mut receipt) => {
                     receipt.kind = ReceiptKind::LateAnswer;
                     Outcome::Accepted(receipt)

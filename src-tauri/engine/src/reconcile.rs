@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::late::{READ_ON, socket_is_open};
 use crate::unwritten::OFFLINE_PAUSE;
 use countersign_domain::policy::{self, Plan};
-use countersign_domain::{ActionId, Contract, Sighting, Standing, State, Strength, Timestamp};
+use countersign_domain::{ActionId, Contract, Echo, Sighting, Standing, State, Strength, Timestamp};
 use countersign_ledger::UnknownItem;
 
 /// What one round of reconciling came to for an action.
@@ -81,6 +81,7 @@ impl Worker {
         };
         let asked = self.core.clock.now();
         let sighting = reached.connector.look(&order, &reached.login, &item.noted).await;
+        let sighting = sighting.without(&Echo::of(order.sealed().payload()));
         let contract = reached.connector.contract_of(&order).unwrap_or(contract);
         self.record(item, sighting, Some(contract), asked).await
     }

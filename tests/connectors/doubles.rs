@@ -191,17 +191,21 @@ pub struct Stand {
 impl Double {
     pub async fn stand(&self) -> Result<Stand, Box<dyn std::error::Error>> {
         let api = Api::start((self.app)(), NOW.millis().div_euclid(1000)).await?;
+        let connector = self.connect(&api.base_url(), "", Path::new("."))?;
+        Ok(Stand { api, connector, login: Login::new("", self.secret.as_str()) })
+    }
+
+    /// The destination, reached at this address; `more` goes into its table.
+    pub fn connect(&self, base_url: &str, more: &str, dir: &Path) -> Result<Box<dyn Connector>, String> {
         let file = format!(
-            "name = \"place\"\nkind = \"{kind}\"\nenvironment = \"sandbox\"\n[{kind}]\nbase_url = \"{}{}\"\n{}",
-            api.base_url(),
+            "name = \"place\"\nkind = \"{kind}\"\nenvironment = \"sandbox\"\n[{kind}]\nbase_url = \"{base_url}{}\"\n{}{more}",
             self.path,
             self.table,
             kind = self.kind,
         );
         let told = |error: countersign_domain::json::FieldError| format!("{}: {}", error.field, error.reason);
         let config = parse(&file).map_err(told)?;
-        let connector = connect(&config, Path::new("."), &Learned::default()).map_err(told)?;
-        Ok(Stand { api, connector, login: Login::new("", self.secret.as_str()) })
+        connect(&config, dir, &Learned::default()).map_err(told)
     }
 
     /// What the source told, where the effect answers somebody.

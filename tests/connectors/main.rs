@@ -9,6 +9,7 @@
 //! | `doubles` | each of these kinds with its double: what a new provider adds |
 //! | `field` | failures seen in the field (cases F01 to F09), on the mailbox |
 //! | `large` | what is too large for a provider, and what is as large as can be |
+//! | `tls` | kinds with an HTTP API over TLS with an authority of one's own |
 //! | `mailbox` | look-ups, situation, the customer's message, filing a copy |
 
 mod conformance;
@@ -18,3 +19,4 @@ mod large;
 mod mailbox;
 mod rig;
 mod suite;
+mod tls;

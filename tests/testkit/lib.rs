@@ -13,6 +13,7 @@ pub mod ports;
 pub mod proxy;
 pub mod scratch;
 pub mod session;
+pub mod tls;
 pub mod wait;
 pub mod window;
 

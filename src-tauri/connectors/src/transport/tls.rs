@@ -3,7 +3,7 @@
 use crate::providers::mailbox::config::{Endpoint, Security};
 use countersign_domain::json::FieldError;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -152,11 +152,29 @@ fn reason(e: &io::Error) -> String {
 
 fn tls_reason(e: &io::Error) -> String {
     match e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidCertificate(why)) => format!("its certificate does not hold ({why:?})"),
+        Some(rustls::Error::InvalidCertificate(why)) => format!("its certificate {}", certificate_reason(why)),
         Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS on this port".into(),
         Some(other) => other.to_string(),
         None if e.kind() == io::ErrorKind::UnexpectedEof => "it hung up during the handshake".into(),
         None => e.kind().to_string(),
+    }
+}
+
+/// What is wrong with a certificate, without the names in it.
+fn certificate_reason(why: &CertificateError) -> &'static str {
+    match why {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "is not signed by an authority that is trusted here"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "is for another server name"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "is not valid yet; look at this computer's clock"
+        }
+        CertificateError::Revoked => "was revoked",
+        _ => "does not hold",
     }
 }
 

@@ -67,6 +67,10 @@ impl Unasked {
         Unasked { why, because: Because::Said, retry_after: None }
     }
 
+    pub fn is_untrusted(&self) -> bool {
+        self.because == Because::Untrusted
+    }
+
     pub fn unreached(&self) -> bool {
         matches!(self.because, Because::Unreached | Because::Untrusted)
     }

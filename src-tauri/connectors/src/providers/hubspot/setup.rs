@@ -22,6 +22,7 @@ fn failed(code: SetupCode, step: &'static str, text: impl Into<String>, progress
 fn unasked(no: Unasked, step: &'static str, progress: Progress<'_>) -> SetupError {
     let code = match () {
         () if no.signed_out() => SetupCode::Login,
+        () if no.is_untrusted() => SetupCode::Tls,
         () if no.unreached() => SetupCode::Unreachable,
         () => SetupCode::Protocol,
     };

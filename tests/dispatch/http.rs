@@ -228,6 +228,30 @@ async fn f40_a_clock_set_back_into_the_window_repeats_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r20_a_key_is_not_repeated_with_a_token_that_may_be_of_another_account() {
+    let (b, id) = Branch::in_doubt().await;
+    b.api.with_app(|app| {
+        app.as_any().downcast_mut::<Resend>().expect("it is Resend").other_account = Some("re_other".into())
+    });
+    let keychain = &b.office.core.keychain;
+    keychain.put_login("place", &LoginSecret::new("re_other")).await.expect("somebody signs in anew");
+    b.repeats_by_itself(true).await;
+    for _ in 0..3 {
+        b.later(2 * MINUTE);
+        b.tick().await;
+    }
+    assert_eq!((b.state(id).await, b.effects()), (State::Unknown, 1), "the other account would send a second one");
+    let attempt = b.office.doc(id).await.attempts.pop().expect("it was begun");
+    assert!(attempt.crossed_at.is_none() && attempt.evidence.to_string().contains("signed in anew"), "{attempt:?}");
+    b.dispatcher.finish(id).await.expect("it is tried");
+    assert_eq!((b.state(id).await, b.effects()), (State::Unknown, 1), "nor by a person");
+    keychain.put_login("place", &LoginSecret::new("re_good_key")).await.expect("the first one again");
+    b.later(2 * MINUTE);
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.effects(), b.api.writes().len()), (State::Accepted, 1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn r21_the_window_of_a_key_is_judged_once_more_at_the_crossing() {
     for by_person in [false, true] {
         let (b, id) = Branch::in_doubt().await;

@@ -38,6 +38,10 @@ pub struct Contract {
     /// How long the key is honoured. None: not at all.
     #[serde(default)]
     pub retention_hours: Option<u32>,
+    /// Whether the key is known to the account of the login alone, and nothing tells of which account a login is: under
+    /// another login a repeat may act again.
+    #[serde(default)]
+    pub key_of_login: bool,
     /// What the same key with other content does, in words.
     pub on_changed_content: String,
     /// How a lost result is found, in words; empty: it cannot be.

@@ -8,10 +8,11 @@ use crate::core::Core;
 use crate::destinations::Reached;
 use crate::failure::Failure;
 use crate::late::Late;
+use crate::repeat::Asked;
 use crate::testpoint::testpoint;
 use crate::unwritten::{Ending, Endings};
 use countersign_connectors::{BootTime, Crossed, Poised, Situation};
-use countersign_domain::policy::{absence_proves, may_repeat_by_itself, person_may_repeat};
+use countersign_domain::policy::absence_proves;
 use countersign_domain::{
     ActionId, Answer, Contract, Doubt, Echo, NotSent, Outcome, Receipt, Refusal, Sighting, Standing, State, Strength,
     classify,
@@ -35,14 +36,6 @@ enum Stop {
     Changed(String),
     /// Our key is at the destination already.
     Found(Receipt),
-}
-
-/// In whose name an attempt is made. It matters for one in doubt only: it repeats what may have happened, and how much of
-/// its key's window must be left depends on who wants it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    ByItself,
-    ByPerson,
 }
 
 /// When an attempt began, on the clock that stands still while the machine sleeps and on the one that does not.
@@ -94,16 +87,8 @@ impl Worker {
         let Some(contract) = reached.connector.contract_of(&claim.order) else {
             return self.not_sent(&claim, refusing("contract:none", "the destination has no contract for this")).await;
         };
-        match self.prepare(&claim, &reached, contract).await {
-            Ok(poised) => {
-                // It was planned a while ago: the look, the login and the connection took their time.
-                if claim.standing.in_doubt && !self.key_still_holds(&claim, contract, asked).await? {
-                    drop(poised);
-                    let why = "the time in which the destination recognises a repeat is over, so nothing was repeated";
-                    return self.not_sent(&claim, waiting("engine:key_window", why)).await;
-                }
-                self.cross(&claim, &reached, contract, poised, began).await
-            }
+        match self.prepare(&claim, &reached, contract, asked).await {
+            Ok((poised, noted)) => self.cross(&claim, &reached, contract, poised, &noted, began).await,
             Err(Failed::Stop(stop)) => self.stop(&claim, stop).await,
             Err(Failed::Broken(failure)) => {
                 self.not_sent(&claim, waiting("engine:failed", "the attempt was called off before it began")).await?;
@@ -112,18 +97,14 @@ impl Worker {
         }
     }
 
-    /// Whether a repeat under the key is still as safe as it was when it was planned.
-    async fn key_still_holds(&self, claim: &Claim, contract: &Contract, asked: Asked) -> Result<bool, Failure> {
-        let first = self.core.ledger.action(claim.action).await?.and_then(|record| record.first_crossed);
-        let (Some(first), Some(now)) = (first, self.core.window_time().await?) else { return Ok(false) };
-        Ok(match asked {
-            Asked::ByItself => may_repeat_by_itself(contract, first, now),
-            Asked::ByPerson => person_may_repeat(contract, first, now),
-        })
-    }
-
     /// Everything before the point of no return. Nothing in here has an effect that a recipient could see.
-    async fn prepare(&self, claim: &Claim, reached: &Reached, contract: &Contract) -> Result<Poised, Failed> {
+    async fn prepare(
+        &self,
+        claim: &Claim,
+        reached: &Reached,
+        contract: &Contract,
+        asked: Asked,
+    ) -> Result<(Poised, Value), Failed> {
         self.look_first(claim, reached, contract).await?;
         testpoint("after_look").await;
         // An attempt in doubt repeats what may have happened: whether the world moved on no longer matters.
@@ -140,7 +121,11 @@ impl Worker {
         // Raised to a head that includes this claim: a ledger restored from before it will show.
         self.core.raise_anchor().await?;
         testpoint("after_anchor").await;
-        Ok(poised)
+        if let Some(why) = self.bars_repeat(claim, reached, contract, asked).await? {
+            return Err(Stop::NotSent(why).into());
+        }
+        let noted = self.note_login(poised.noted(), reached, contract).await?;
+        Ok((poised, noted))
     }
 
     /// Our own key, before any crossing of ours: finding it means that somebody else sent it.
@@ -251,6 +236,7 @@ impl Worker {
         reached: &Reached,
         contract: &Contract,
         poised: Poised,
+        noted: &Value,
         began: Began,
     ) -> Result<Standing, Failure> {
         // What was asked before the sleep (the situation, the key's window, the approval's end) is not known any more.
@@ -258,9 +244,8 @@ impl Worker {
             drop(poised);
             return self.not_sent(claim, waiting("engine:slept", "the machine slept during the attempt")).await;
         }
-        let noted = poised.noted();
         let marked = BootTime::now();
-        if let Err(e) = self.core.ledger.record_crossing(claim, &noted, self.core.clock.now()).await {
+        if let Err(e) = self.core.ledger.record_crossing(claim, noted, self.core.clock.now()).await {
             // Dropped before a byte of the last thing was said.
             drop(poised);
             let off = matches!(e, LedgerError::Conflict(Conflict::SendingOff));
@@ -375,7 +360,7 @@ fn offline(code: &str, words: &str) -> NotSent {
 }
 
 /// Not sent, not counted; this action waits.
-fn waiting(code: &str, words: &str) -> NotSent {
+pub(crate) fn waiting(code: &str, words: &str) -> NotSent {
     NotSent { code: code.into(), words: words.into(), counts: false, pauses: false, retry_after: None }
 }
 

@@ -31,6 +31,7 @@ mod latest;
 pub mod notify;
 mod outcomes;
 mod reconcile;
+mod repeat;
 pub mod report;
 pub mod run;
 pub mod sandbox_home;

@@ -1,11 +1,12 @@
 //! The loop: recover, expire, claim, attempt, reconcile, follow up, index. Each tick does a bounded amount of work.
 
 use crate::core::Core;
-use crate::dispatch::{Asked, Worker};
+use crate::dispatch::Worker;
 use crate::failure::{Code, Failure};
 use crate::home::{DispatcherLock, LIVE};
 use crate::keychain::{self, SANDBOX};
 use crate::reconcile::Reconciled;
+use crate::repeat::Asked;
 pub use crate::report::{Handled, TickReport};
 use crate::testpoint::{past_the_lock, testpoint};
 use crate::unwritten::Ending;

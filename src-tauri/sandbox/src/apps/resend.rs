@@ -20,11 +20,14 @@ struct Kept {
 /// The provider.
 pub struct Resend {
     token: String,
+    /// A key of another account, which has keys and messages of its own.
+    pub other_account: Option<String>,
     /// A key that may send and not read.
     pub sends_only: bool,
     /// Addresses that are refused.
     pub refuses: Vec<String>,
     kept: HashMap<String, Kept>,
+    kept_by_other: HashMap<String, Kept>,
     sent: Vec<Value>,
 }
 
@@ -35,9 +38,11 @@ impl Resend {
     pub fn new(token: &str) -> Resend {
         Resend {
             token: token.to_owned(),
+            other_account: None,
             sends_only: false,
             refuses: Vec::new(),
             kept: HashMap::new(),
+            kept_by_other: HashMap::new(),
             sent: Vec::new(),
         }
     }
@@ -114,6 +119,13 @@ impl App for Resend {
     fn handle(&mut self, request: &ApiRequest, world: &mut ApiWorld) -> ApiAnswer {
         match request.header("authorization").and_then(|a| a.strip_prefix("Bearer ")) {
             None => return error(401, "missing_api_key", "Missing API key in the authorization header."),
+            Some(token) if Some(token) == self.other_account.as_deref() => {
+                let mut other = Resend::new(token);
+                std::mem::swap(&mut other.kept, &mut self.kept_by_other);
+                let answer = other.handle(request, world);
+                std::mem::swap(&mut other.kept, &mut self.kept_by_other);
+                return answer;
+            }
             Some(token) if token != self.token || token.is_empty() => {
                 return error(401, "invalid_api_key", "API key is invalid");
             }

@@ -270,3 +270,40 @@ fn r10_an_agent_reads_that_an_unknown_outcome_must_not_be_proposed_again_and_a_r
     );
     assert_eq!(far.effects(&action), 1);
 }
+
+#[test]
+fn r14_what_was_done_is_told_also_where_no_more_can_be_done_and_an_unknown_outcome_wins() {
+    let world = World::sandbox();
+    let far = Far::set_up(&world);
+    let file = world.scratch.write(
+        "live.toml",
+        "name = \"live-mailbox\"\nkind = \"mailbox\"\nenvironment = \"live\"\n[mailbox]\nfrom = [\"live@shop.example\"]\n\
+         smtp = \"smtp+plain://127.0.0.1:9\"\nusername = \"live@shop.example\"\n",
+    );
+    world.cli.run_secret(&["destination", "add", file.to_str().unwrap()], "--secret-fd", PASSPHRASE).expect(0);
+    let effects = ["--effects", "email.send", "--destinations", "live-mailbox"];
+    world.cli.ok(&[&["source", "add", "live-bot", "--environment", "live"][..], &effects].concat());
+    let mut document = email("evt-live", "r-live", "sam@other.example");
+    document["actions"][0]["destination"] = json!("live-mailbox");
+    document["actions"][0]["payload"]["from"] = json!({ "email": "live@shop.example" });
+    let answer = world.cli.run_input(&["propose", "-", "--source", "live-bot"], document.to_string().as_bytes());
+    let held = answer.expect(0).json()["actions"][0].clone();
+    world.approve(&held, &at(0)).expect(0);
+    let sent = far.approved(&world, "r-1");
+    let ended = world.dispatch(&at(20));
+    assert_eq!((ended.code, ended.json()["held_back"].clone()), (8, json!(["live"])), "nothing worse came of it");
+    let done = json!([{ "id": sent["id"], "state": "accepted" }]);
+    assert_eq!(ended.json()["actions"], done, "and what was done is told");
+
+    far.sandbox.fault_once(Fault::hang_after_acting());
+    let unknown = far.approved(&world, "r-2");
+    let ended = world.dispatch(&at(60)).expect(6);
+    assert_eq!(text(&ended.error()["code"]), "unknown");
+    assert_eq!(ended.json()["actions"], json!([{ "id": unknown["id"], "state": "unknown" }]));
+    assert_eq!(ended.json()["held_back"], json!(["live"]));
+    assert_eq!((far.effects(&sent), far.effects(&unknown)), (1, 1));
+
+    world.cli.ok(&["freeze"]);
+    let ended = world.dispatch(&at(90)).expect(8);
+    assert_eq!(ended.json()["frozen"], "by_hand");
+}

@@ -42,10 +42,15 @@ pub struct Handled {
     pub states: HashMap<ActionId, State>,
     pub refused: Vec<(ActionId, Failure)>,
     pub failures: Vec<Failure>,
+    /// Why nothing more goes out.
+    pub frozen: Option<Frozen>,
+    /// Environments whose sending is off although something in them is approved.
+    pub held_back: Vec<String>,
 }
 
 impl Handled {
-    /// 6 before 7 before 0 (interfaces.md, `dispatch --until-idle`); integrity first of all.
+    /// 6 before 7 before 0 (interfaces.md, `dispatch --until-idle`); integrity first of all. That no more could be done
+    /// counts only where nothing worse came of what was.
     pub fn code(&self) -> Option<Code> {
         let any = |wanted: &[State]| self.states.values().any(|s| wanted.contains(s));
         if self.refused.iter().any(|(_, f)| f.code == Code::Integrity) {
@@ -60,6 +65,21 @@ impl Handled {
         if any(&[State::GaveUp]) {
             return Some(Code::GaveUp);
         }
+        if self.stopped().is_some() {
+            return Some(Code::Frozen);
+        }
         self.failures.first().map(|f| f.code)
+    }
+
+    /// What kept it from doing more.
+    pub fn stopped(&self) -> Option<Failure> {
+        match self.frozen {
+            Some(why) => Some(Failure::frozen(why.text())),
+            None if self.held_back.is_empty() => None,
+            None => Some(Failure::frozen(format!(
+                "sending is off in {}; switch it on with `countersign sending on`",
+                self.held_back.join(", ")
+            ))),
+        }
     }
 }

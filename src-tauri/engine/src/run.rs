@@ -163,8 +163,8 @@ impl Dispatcher {
         }
     }
 
-    /// Works until nothing is due. 8 where dispatch is frozen or switched off.
-    pub async fn until_idle(&self) -> Result<Handled, Failure> {
+    /// Works until nothing is due, dispatch is frozen, or something failed. What was done until then is told in any case.
+    pub async fn until_idle(&self) -> Handled {
         let mut handled = Handled::default();
         loop {
             let report = self.tick().await;
@@ -173,19 +173,12 @@ impl Dispatcher {
                 handled.states.insert(action, state);
             }
             handled.refused.extend(report.refused);
-            if let Some(why) = report.frozen {
-                return Err(Failure::frozen(why.text()));
-            }
-            if idle && !report.held_back.is_empty() {
-                return Err(Failure::frozen(format!(
-                    "sending is off in {}; switch it on with `countersign sending on`",
-                    report.held_back.join(", ")
-                )));
-            }
-            let failed = !report.failures.is_empty();
+            handled.frozen = report.frozen;
+            handled.held_back = report.held_back;
+            let ended = idle || report.frozen.is_some() || !report.failures.is_empty();
             handled.failures.extend(report.failures);
-            if idle || failed {
-                return Ok(handled);
+            if ended {
+                return handled;
             }
         }
     }

@@ -7,7 +7,7 @@ use countersign_domain::{ActionId, State};
 use countersign_engine::intake::folder::Folder;
 use countersign_engine::intake::http;
 use countersign_engine::sandbox_home::Embedded;
-use countersign_engine::{Code, Core, Desk, Dispatcher, Failure, Handled, Intake};
+use countersign_engine::{Code, Core, Desk, Dispatcher, Failure, Frozen, Handled, Intake};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ pub async fn dispatch(s: &Session, a: Dispatch) -> Ended {
     if a.until_idle {
         let handled = dispatcher.until_idle().await;
         leave(embedded).await;
-        return summary(s, &handled?, &paused(&core).await?);
+        return summary(s, &handled, &paused(&core).await?);
     }
     s.out.event(&json!({ "dispatching": s.home.dir() }), &format!("dispatching from {}", s.home.dir().display()))?;
     dispatcher.run(until_signal()?).await;
@@ -48,10 +48,18 @@ fn summary(s: &Session, handled: &Handled, paused: &[Value]) -> Ended {
     let actions: Vec<Value> = states.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
     let refused: Vec<Value> = handled.refused.iter().map(|(_, failure)| json!(failure.doc())).collect();
     let failures: Vec<Value> = handled.failures.iter().map(|failure| json!(failure.doc())).collect();
-    s.out.answer(&json!({ "actions": actions, "refused": refused, "failures": failures, "paused": paused }))?;
+    s.out.answer(&json!({
+        "actions": actions,
+        "refused": refused,
+        "failures": failures,
+        "paused": paused,
+        "held_back": handled.held_back,
+        "frozen": handled.frozen.map(Frozen::word),
+    }))?;
     let Some(code) = handled.code() else { return Ok(0) };
-    let told = handled.refused.iter().map(|(_, f)| f).chain(&handled.failures).find(|f| f.code == code);
-    let failure = match told {
+    let stopped = handled.stopped();
+    let told = handled.refused.iter().map(|(_, f)| f).chain(&stopped).chain(&handled.failures);
+    let failure = match told.into_iter().find(|f| f.code == code) {
         Some(failure) => failure.clone(),
         None => {
             let first = states.iter().find(|(_, state)| code_of(**state) == Some(code)).map(|(id, _)| **id);

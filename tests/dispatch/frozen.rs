@@ -9,7 +9,7 @@ use countersign_sandbox::Protocol;
 use std::path::{Path, PathBuf};
 
 /// Copies the ledger with its side files, as a file manager would.
-fn copy_ledger(from: &Path, to: &Path) {
+pub(crate) fn copy_ledger(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
@@ -19,7 +19,7 @@ fn copy_ledger(from: &Path, to: &Path) {
     }
 }
 
-fn put_back(from: &Path, to: &Path) {
+pub(crate) fn put_back(from: &Path, to: &Path) {
     for suffix in ["", "-wal", "-shm"] {
         let name = format!("ledger.db{suffix}");
         let _ = std::fs::remove_file(to.join(&name));
@@ -29,7 +29,7 @@ fn put_back(from: &Path, to: &Path) {
     }
 }
 
-async fn adopt(core: &Core) {
+pub(crate) async fn adopt(core: &Core) {
     let presence = core.unlock(None).await.expect("the window of a home without a passphrase");
     core.unfreeze(true, &core.owner, &presence).await.expect("it is adopted");
 }

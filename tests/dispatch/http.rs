@@ -12,18 +12,18 @@ use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
-const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(crate) const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// An office with one more destination, behind a double.
-struct Branch {
-    office: Office,
-    api: Api,
-    dispatcher: Dispatcher,
+pub(crate) struct Branch {
+    pub(crate) office: Office,
+    pub(crate) api: Api,
+    pub(crate) dispatcher: Dispatcher,
     effect: &'static str,
 }
 
 impl Branch {
-    async fn of(kind: &'static str, table: &str, secret: &str, app: Box<dyn App>) -> Branch {
+    pub(crate) async fn of(kind: &'static str, table: &str, secret: &str, app: Box<dyn App>) -> Branch {
         let office = Office::new().await;
         let now = office.clock.now().millis().div_euclid(1000);
         let api = Api::start(app, now).await.expect("the double starts");
@@ -53,7 +53,7 @@ impl Branch {
         Branch::of("webhook", &format!("contract = \"{contract}\"\n"), WHSEC, Box::new(receiver)).await
     }
 
-    async fn approved(&self, request: &str) -> ActionId {
+    pub(crate) async fn approved(&self, request: &str) -> ActionId {
         let payload = match self.effect {
             "webhook.post" => json!({ "body": { "slot": "Tuesday", "note": "Grüße" } }),
             _ => json!({
@@ -80,22 +80,22 @@ impl Branch {
         id
     }
 
-    async fn tick(&self) {
+    pub(crate) async fn tick(&self) {
         let report = self.dispatcher.tick().await;
         assert!(report.failures.is_empty(), "{report:?}");
     }
 
     /// Both clocks go on.
-    fn later(&self, by: Duration) {
+    pub(crate) fn later(&self, by: Duration) {
         self.office.later(by);
         self.api.advance(by);
     }
 
-    async fn state(&self, id: ActionId) -> State {
+    pub(crate) async fn state(&self, id: ActionId) -> State {
         self.office.state(id).await
     }
 
-    fn effects(&self) -> usize {
+    pub(crate) fn effects(&self) -> usize {
         self.api.effects().len()
     }
 

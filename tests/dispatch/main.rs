@@ -1,5 +1,6 @@
 //! Dispatch against servers that misbehave. Effects are counted at the destination, never in our own log.
 
+mod adopted;
 mod crm;
 mod crm_certain;
 mod doubt;

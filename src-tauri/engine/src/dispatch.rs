@@ -131,6 +131,14 @@ impl Worker {
     /// Our own key, before any crossing of ours: finding it means that somebody else sent it.
     async fn look_first(&self, claim: &Claim, reached: &Reached, contract: &Contract) -> Result<(), Failed> {
         let restored = self.core.may_have_been_sent(claim.action).await?;
+        let said = match &restored {
+            Some(adopted) => self.core.said_unsent(claim.action, adopted).await?,
+            None => false,
+        };
+        // Another copy of this ledger may have used the key long ago, so nobody knows what is left of its window.
+        let window_known = restored.is_none() || said;
+        let asked = self.core.clock.now();
+        let mut absent = false;
         if contract.can_look() {
             let seen = reached.connector.look(&claim.order, &reached.login, &claim.noted).await;
             match seen.without(&Echo::of(claim.order.sealed().payload())) {
@@ -140,18 +148,22 @@ impl Worker {
                     }
                     return Err(Stop::Found(receipt).into());
                 }
-                Sighting::Found(_) | Sighting::NotSeen { .. } => {}
+                Sighting::Found(_) => {}
+                Sighting::NotSeen { .. } => absent = true,
                 // Its key keeps a second effect away, so not being able to look is no reason to wait.
-                Sighting::CannotTell { signed_out: false, .. } if contract.has_native_key() => {}
+                Sighting::CannotTell { signed_out: false, .. } if contract.has_native_key() && window_known => {}
+                Sighting::CannotTell { why, signed_out: false } if contract.has_native_key() => {
+                    return Err(Stop::NotSent(waiting("look:cannot_tell", &why)).into());
+                }
                 Sighting::CannotTell { why, signed_out } => {
                     let code = if signed_out { "look:login" } else { "look:cannot_tell" };
                     return Err(Stop::NotSent(offline(code, &why)).into());
                 }
             }
         }
-        if let Some(adopted) = restored {
-            let proven = contract.can_look() && absence_proves(contract, adopted.at, self.core.clock.now());
-            if !proven && !self.core.said_unsent(claim.action, &adopted).await? {
+        if let Some(adopted) = restored.filter(|_| !said) {
+            let proven = absent && absence_proves(contract, adopted.at, asked);
+            if !proven {
                 return Err(Stop::Changed(
                     "it may have been sent before this ledger was restored or moved, and not finding it proves nothing; \
                      check with the recipient, then sign that it was not"

@@ -13,3 +13,4 @@ mod moved_on;
 mod office;
 mod schedule;
 mod secrets;
+mod split;

@@ -218,8 +218,9 @@ impl Worker {
     async fn ask_own_ledger(&self, claim: &Claim) -> Result<(), Failed> {
         for other in self.core.ledger.related(claim.action).await? {
             let went = matches!(other.state, State::Accepted | State::Unknown | State::ClosedUnknown);
-            let since = other.changed_at > claim.order.approved_at();
-            if went && since && !other.same_request && !self.both_are_wanted(claim.action, other.action).await? {
+            // When it went, not when it was touched last: a bounce or a filed copy is no second message.
+            let since = other.went_at.is_some_and(|at| at > claim.order.approved_at());
+            if went && since && !other.same_delivery && !self.both_are_wanted(claim.action, other.action).await? {
                 return Err(Stop::Changed(format!(
                     "{} to the same thread or recipient went out after this was approved",
                     other.action

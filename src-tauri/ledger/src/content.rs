@@ -5,8 +5,8 @@ use crate::tx::{Conn, Write, failed, statements};
 use crate::{Conflict, LedgerError, directory};
 use countersign_domain::canonical::{canonical, sha256};
 use countersign_domain::{
-    AccountFingerprint, ActionId, Attachment, Conversation, ConversationHash, Payload, PayloadHash, Sealed, Timestamp,
-    Wire, WireHash, json,
+    AccountFingerprint, ActionId, Attachment, Conversation, ConversationHash, Mailbox, Payload, PayloadHash, Sealed,
+    Timestamp, Wire, WireHash, json,
 };
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub(crate) struct Face {
     pub email: String,
     pub subject: String,
     pub thread: Option<String>,
-    /// Everybody it goes to, lower case, each once.
+    /// Everybody it goes to, each once, in the form in which addresses are compared ([`Mailbox::folded`]).
     pub people: Vec<String>,
     pub record_key: Option<String>,
 }
@@ -55,8 +55,7 @@ pub(crate) struct Face {
 pub(crate) fn face(account: Option<&AccountFingerprint>, payload: &Payload) -> Face {
     let value = payload.value();
     if let Some(email) = payload.email() {
-        let mut people: Vec<String> =
-            email.to.iter().chain(&email.cc).chain(&email.bcc).map(|m| m.email.to_lowercase()).collect();
+        let mut people: Vec<String> = email.to.iter().chain(&email.cc).chain(&email.bcc).map(Mailbox::folded).collect();
         people.sort();
         people.dedup();
         let first = email.to.first();
@@ -75,13 +74,18 @@ pub(crate) fn face(account: Option<&AccountFingerprint>, payload: &Payload) -> F
         text(matched.and_then(|m| m.get("email")).or_else(|| value.get("requester").and_then(|r| r.get("email"))));
     Face {
         who: email.clone(),
-        people: if email.is_empty() { Vec::new() } else { vec![email.to_lowercase()] },
+        people: if email.is_empty() { Vec::new() } else { vec![folded(&email)] },
         email,
         subject: ["subject", "title"].iter().map(|k| text(value.get(*k))).find(|t| !t.is_empty()).unwrap_or_default(),
         thread: None,
         // CRM and ticket effects name one record: two of them on the same one never run at once.
         record_key: account.and_then(|account| payload.record().map(|r| r.key(account))),
     }
+}
+
+/// An address in the form in which addresses are compared: two spellings of one mailbox are one.
+fn folded(email: &str) -> String {
+    Mailbox { name: None, email: email.to_owned() }.folded()
 }
 
 /// [`face`], for whoever knows the destination's name only.
@@ -190,7 +194,7 @@ pub(crate) async fn put_people(w: &mut Write, action: i64, people: &[String]) ->
 pub(crate) async fn know(w: &mut Write, environment: &str, email: &str, times: i64) -> Result<(), LedgerError> {
     sqlx::query(KNOW_PERSON)
         .bind(environment.to_owned())
-        .bind(email.to_lowercase())
+        .bind(folded(email))
         .bind(times)
         .execute(w.conn())
         .await

@@ -24,13 +24,13 @@ statements! {
     DELIVERIES_OF = "SELECT d.n, d.source, d.event_id, d.request_id, d.at, da.disposition, da.reason, d.first \
         FROM delivery_actions da JOIN deliveries d ON d.n = da.delivery WHERE da.action = $1 ORDER BY d.n";
     KNOWN_PEOPLE = "SELECT email, times FROM known_people WHERE environment = $1 ORDER BY times DESC, email LIMIT 20000";
-    SAME_PEOPLE = "SELECT o.n, o.state, o.source, o.request_id, o.changed_at, q.email FROM action_people p \
+    SAME_PEOPLE = "SELECT o.n, o.state, o.delivery, o.last_crossed, o.accepted_at, q.email FROM action_people p \
         JOIN action_people q ON q.email = p.email JOIN actions o ON o.n = q.action \
         WHERE p.action = $1 AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
         AND o.state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
         ORDER BY o.n DESC LIMIT 200";
-    SAME_THREAD = "SELECT n, state, source, request_id, changed_at FROM actions WHERE environment = $1 AND thread = $2 \
-        AND n <> $3 AND effect = $4 AND state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
+    SAME_THREAD = "SELECT n, state, delivery, last_crossed, accepted_at FROM actions WHERE environment = $1 \
+        AND thread = $2 AND n <> $3 AND effect = $4 AND state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
         ORDER BY n DESC LIMIT 200";
 }
 
@@ -136,20 +136,17 @@ impl Ledger {
         let mut tx = self.pools().read(doing).await?;
         let action = Action::get(&mut tx, id).await?;
         let mut found: BTreeMap<i64, Related> = BTreeMap::new();
-        let read = |row: &sqlx::any::AnyRow,
-                    same_thread: bool,
-                    recipient: Option<String>|
-         -> Result<Related, LedgerError> {
-            let request = row.text_or_null("request_id")?;
-            Ok(Related {
-                action: ActionId(row.int("n")?),
-                state: row.parsed("state")?,
-                same_thread,
-                same_request: request.is_some() && request == action.request_id && row.text("source")? == action.source,
-                recipient,
-                changed_at: row.time("changed_at")?,
-            })
-        };
+        let read =
+            |row: &sqlx::any::AnyRow, same_thread: bool, recipient: Option<String>| -> Result<Related, LedgerError> {
+                Ok(Related {
+                    action: ActionId(row.int("n")?),
+                    state: row.parsed("state")?,
+                    same_thread,
+                    same_delivery: row.int("delivery")? == action.delivery,
+                    recipient,
+                    went_at: row.time_or_null("last_crossed")?.or(row.time_or_null("accepted_at")?),
+                })
+            };
         let people = sqlx::query(SAME_PEOPLE)
             .bind(id.0)
             .bind(action.environment.clone())

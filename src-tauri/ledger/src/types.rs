@@ -451,10 +451,12 @@ pub struct Related {
     pub action: ActionId,
     pub state: State,
     pub same_thread: bool,
-    pub same_request: bool,
+    /// Proposed together: whoever read one of them had the other one before them.
+    pub same_delivery: bool,
     /// The shared recipient, if that is what relates them.
     pub recipient: Option<String>,
-    pub changed_at: Timestamp,
+    /// When it was handed over last, or else was found to be accepted. None while it never was.
+    pub went_at: Option<Timestamp>,
 }
 
 /// Something `verify` found.

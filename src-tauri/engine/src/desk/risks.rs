@@ -9,7 +9,7 @@ use countersign_connectors::Parent;
 use countersign_domain::canonical::sha256;
 use countersign_domain::email::EmailView;
 use countersign_domain::risk::{self, Finding, Weight};
-use countersign_domain::{ActionId, Conversation, Payload, Standing, State};
+use countersign_domain::{ActionId, Conversation, Mailbox, Payload, Standing, State};
 use countersign_ledger::{Cleared, Detail, Related};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -97,7 +97,10 @@ impl Checked {
     }
 
     fn knows(&self, address: &str, own_domains: &[String]) -> bool {
-        let ours = address.rsplit_once('@').is_some_and(|(_, domain)| own_domains.iter().any(|d| d == domain));
+        let ours = address.rsplit_once('@').is_some_and(|(_, domain)| {
+            let folded = |own: &String| Mailbox { name: None, email: format!("x@{own}") }.ascii_domain();
+            own_domains.iter().any(|own| folded(own) == domain)
+        });
         ours || self.people.contains(&digest(address))
     }
 }
@@ -106,12 +109,12 @@ fn digest(address: &str) -> String {
     hex::encode(&sha256(address.to_lowercase().as_bytes())[..12])
 }
 
-/// Everyone who would get it, with the path of the field, lower case.
+/// Everyone who would get it, with the path of the field, in the form in which addresses are compared.
 fn recipients(email: &EmailView) -> impl Iterator<Item = (String, String)> + '_ {
     let lists = [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc)];
-    lists.into_iter().flat_map(|(name, list)| {
-        list.iter().enumerate().map(move |(i, m)| (format!("{name}[{i}].email"), m.email.to_lowercase()))
-    })
+    lists
+        .into_iter()
+        .flat_map(|(name, list)| list.iter().enumerate().map(move |(i, m)| (format!("{name}[{i}].email"), m.folded())))
 }
 
 /// A finding of protocol.md's "split or repeated replies".
@@ -119,7 +122,7 @@ fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> 
     related
         .iter()
         .filter(|other| match other.state {
-            State::Accepted => other.same_thread || now.since(other.changed_at) < REPEAT_WITHIN,
+            State::Accepted => other.same_thread || other.went_at.is_none_or(|at| now.since(at) < REPEAT_WITHIN),
             State::Unknown | State::Approved | State::InProgress | State::ClosedUnknown => true,
             State::Prepared
             | State::NeedsReview
@@ -135,8 +138,9 @@ fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> 
                 _ => "is on its way",
             };
             let whom = if other.same_thread { "the same thread" } else { "the same person" };
-            // Actions of one request were proposed together and are read together; they are pointed out, not held back.
-            let (weight, holds) = if other.same_request { (Weight::Note, false) } else { (Weight::Stop, true) };
+            // What was proposed together is read together: it is pointed out, and held back only once the other one went.
+            let together = other.same_delivery && matches!(other.state, State::Approved | State::InProgress);
+            let (weight, holds) = if together { (Weight::Note, false) } else { (Weight::Stop, true) };
             Finding {
                 code: "split_reply",
                 field: other.action.to_string(),
@@ -353,9 +357,9 @@ mod tests {
             action: ActionId(7),
             state,
             same_thread,
-            same_request: false,
+            same_delivery: false,
             recipient: None,
-            changed_at: now.minus(Duration::from_secs(days_ago * 86_400)),
+            went_at: Some(now.minus(Duration::from_secs(days_ago * 86_400))),
         }
     }
     fn now() -> Timestamp {
@@ -372,8 +376,11 @@ mod tests {
             assert!(related_findings(&[related(state, true, 0)], now()).is_empty(), "{state}: nothing was sent");
         }
         assert!(related_findings(&[related(State::Accepted, false, 15)], now()).is_empty(), "long ago, another thread");
-        let together = Related { same_request: true, ..related(State::Approved, true, 0) };
-        assert!(!related_findings(&[together], now())[0].holds, "proposed together, read together");
+        let together = |state| Related { same_delivery: true, ..related(state, true, 0) };
+        assert!(!related_findings(&[together(State::Approved)], now())[0].holds, "proposed together, read together");
+        for went in [State::Accepted, State::Unknown, State::ClosedUnknown] {
+            assert!(related_findings(&[together(went)], now())[0].holds, "{went}: a second one to the same person");
+        }
     }
 
     #[test]

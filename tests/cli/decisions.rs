@@ -147,6 +147,11 @@ fn r17_a_check_that_holds_is_looked_at_on_purpose() {
     let (id, hash) = (text(&second["id"]), text(&second["payload_hash"]));
     let wrong = world.cli.run(&["approve", id, "--payload-hash", hash, "--checked", "split_reply"]).expect(2);
     assert_eq!(wrong.error()["field"], "checked");
+    for none in ["split_reply:A-99", "may_have_been_sent:action"] {
+        let wrong =
+            world.cli.run(&["approve", id, "--payload-hash", hash, "--checked", none, "--checked", &check]).expect(2);
+        assert_eq!(wrong.error()["field"], "checked", "{none}: there is no such check");
+    }
     world.cli.ok(&["approve", id, "--payload-hash", hash, "--checked", &check, "--now", &at(1)]);
 }
 

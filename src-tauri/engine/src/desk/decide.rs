@@ -60,8 +60,8 @@ impl Desk {
     /// person has looked at just now.
     ///
     /// # Errors
-    /// Conflict if the hash is no longer current or the state does not allow it; not permitted while a check that holds
-    /// was not looked at; locked without the passphrase in live. Nothing changes then.
+    /// Conflict if the hash is no longer current or the state does not allow it; bad input for a check that does not
+    /// exist; not permitted while a check that holds was not looked at; locked without the passphrase in live. Nothing changes then.
     pub async fn approve(&self, id: ActionId, shown: &str, looked: &[(String, String)]) -> Result<ActionDoc, Failure> {
         let shown: PayloadHash = shown.parse().map_err(|e: countersign_domain::canonical::BadHash| {
             Failure::bad_input("payload_hash", e.to_string()).on(id)
@@ -164,6 +164,12 @@ impl Desk {
     ) -> Result<Vec<FindingDoc>, Failure> {
         let id = detail.record.id();
         let mut found = self.findings_of(detail, signing.sealed.payload(), signing.sealed.version()).await?;
+        // Nobody looked at what is not there: a slip of the pen must not pass for a check that was made.
+        if let Some((code, field)) = looked.iter().find(|(c, at)| !found.iter().any(|f| f.code == *c && f.field == *at))
+        {
+            let text = format!("there is no check {code}:{field} to look at; `show` names those that are open");
+            return Err(Failure::bad_input("checked", text).on(id));
+        }
         found.retain(|f| f.cleared.is_none());
         let is = |f: &FindingDoc| looked.iter().any(|(code, field)| *code == f.code && *field == f.field);
         let left: Vec<&FindingDoc> = found.iter().filter(|f| f.holds && !is(f)).collect();

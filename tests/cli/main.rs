@@ -9,5 +9,6 @@ mod kinds;
 mod outcomes;
 mod parents;
 mod refusals;
+mod restored;
 mod shared;
 mod told;

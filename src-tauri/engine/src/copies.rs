@@ -4,11 +4,11 @@ use crate::anchor::Frozen;
 use crate::core::Core;
 use crate::failure::{Failure, disk};
 use crate::home::{Config, Home, private_folders};
-use crate::keychain::{Keychain, SecretsChoice};
+use crate::keychain::{Keychain, SANDBOX, SecretsChoice};
 use countersign_domain::PersonId;
 use countersign_ledger::{Head, Ledger, LedgerError, OpenOptions};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Core {
     /// Writes a checked copy that knows it is one. The file must not exist.
@@ -29,13 +29,8 @@ impl Core {
 /// secrets are in `choice` (or were taken there from the recovery export). Changes nothing.
 ///
 /// # Errors
-/// Bad input for a file that is no backup; conflict for a backup of another ledger.
-pub async fn config_of(
-    home: &Home,
-    backup: &Path,
-    choice: Option<&SecretsChoice>,
-    owner: Option<&str>,
-) -> Result<Config, Failure> {
+/// Bad input for a file that is no backup; integrity for a damaged one; conflict for a backup of another ledger.
+pub async fn config_of(home: &Home, backup: &Path, choice: Option<&SecretsChoice>) -> Result<Config, Failure> {
     let copy = open(backup).await?;
     let ledger_id = copy.id().to_owned();
     copy.close().await;
@@ -51,7 +46,8 @@ pub async fn config_of(
         }
         (false, Some(choice)) => Ok(Config {
             ledger_id,
-            owner: PersonId(owner.unwrap_or("owner").to_owned()),
+            // Whose it is and whether it has a sandbox says the copy, once it is proved: `restore` fills it in.
+            owner: PersonId(String::new()),
             secrets: Some(choice.clone()),
             passphrase: true,
             sandbox: false,
@@ -69,20 +65,38 @@ pub async fn config_of(
 /// Integrity for a copy that was altered; bad input for a file that is no backup.
 pub async fn restore(home: &Home, backup: &Path, config: &Config, keychain: &Keychain) -> Result<(), Failure> {
     let _lock = if home.dir().is_dir() { Some(home.dispatcher_lock()?) } else { None };
-    proved(backup, keychain).await?;
-    let folders = home.make_folders()?;
-    put_aside(home)?;
-    let ledger = home.ledger();
-    let copy = || -> std::io::Result<()> {
-        let beside = ledger.with_extension("db.new");
-        std::fs::copy(backup, &beside)?;
-        std::fs::File::open(&beside)?.sync_all()?;
-        std::fs::rename(&beside, &ledger)
+    let whose = proved(backup, keychain).await?;
+    let owner = match home.exists() {
+        true => None,
+        false => Some(whose.owner.ok_or_else(|| {
+            Failure::not_permitted(
+                "the device whose keys are in this secrets store does not count in this backup's ledger",
+            )
+        })?),
     };
-    copy().map_err(|e| disk("restore into", &ledger, &e))?;
+    let folders = home.make_folders()?;
+    let ledger = home.ledger();
+    let beside = ledger.with_extension("db.new");
+    let copy = || -> std::io::Result<()> {
+        std::fs::copy(backup, &beside)?;
+        std::fs::File::open(&beside)?.sync_all()
+    };
+    let failed = |e: std::io::Error| {
+        let _ = std::fs::remove_file(&beside);
+        disk("restore into", &ledger, &e)
+    };
+    copy().map_err(failed)?;
+    // The new one is on disk before the old one moves, so that a full disk leaves the home with its ledger.
+    let aside = put_aside(home).inspect_err(|_| {
+        let _ = std::fs::remove_file(&beside);
+    })?;
+    std::fs::rename(&beside, &ledger).map_err(|e| {
+        aside.put_back();
+        failed(e)
+    })?;
     folders.keep();
-    if !home.exists() {
-        home.write_config(config)?;
+    if let Some(owner) = owner {
+        home.write_config(&Config { owner, sandbox: whose.sandbox, ..config.clone() })?;
     }
     let restored = Ledger::open(&ledger, OpenOptions::default()).await?;
     let now = crate::clock::Clock::System.now();
@@ -93,11 +107,11 @@ pub async fn restore(home: &Home, backup: &Path, config: &Config, keychain: &Key
 
 /// The copy, to be read only.
 async fn open(backup: &Path) -> Result<Ledger, Failure> {
-    let copy = Ledger::open(backup, OpenOptions { read_only: true }).await.map_err(|e| match e {
-        LedgerError::Database { .. } => Failure::bad_input("file", "this is not a ledger, or it cannot be read"),
-        other => other.into(),
-    })?;
-    if !copy.is_backup().await? {
+    if let Err(e) = std::fs::File::open(backup) {
+        return Err(Failure::bad_input("file", format!("{} cannot be read: {e}", backup.display())));
+    }
+    let copy = Ledger::open(backup, OpenOptions { read_only: true }).await.map_err(unreadable)?;
+    if !copy.is_backup().await.map_err(unreadable)? {
         return Err(Failure::bad_input(
             "file",
             "this is not a file made by `countersign backup`; a plain copy of a ledger may lack its newest rows",
@@ -106,27 +120,59 @@ async fn open(backup: &Path) -> Result<Ledger, Failure> {
     Ok(copy)
 }
 
-async fn proved(backup: &Path, keychain: &Keychain) -> Result<(), Failure> {
+/// Why a copy, which nobody writes to, cannot be read: it is something else, or damaged, whatever the database calls it.
+fn unreadable(e: LedgerError) -> Failure {
+    match e {
+        LedgerError::Foreign { why, .. } => Failure::bad_input("file", format!("this is not a ledger: {why}")),
+        LedgerError::Newer { .. } | LedgerError::Place { .. } | LedgerError::NotFound { .. } => e.into(),
+        _ => Failure::integrity("this backup is damaged and cannot be read, so it is not restored").at("file"),
+    }
+}
+
+/// What the home of a ledger has to know and the ledger itself tells.
+struct Whose {
+    /// The person whose key lies in the store, as the owner key vouches for it; nobody else can decide from here.
+    owner: Option<PersonId>,
+    sandbox: bool,
+}
+
+async fn proved(backup: &Path, keychain: &Keychain) -> Result<Whose, Failure> {
     let copy = open(backup).await?;
     let pinned = keychain.pinned().await?;
-    let roster = pinned.roster(&copy.device_certs().await?);
-    let broken = copy.verify(&roster, Some(&pinned.secret), &mut |_, _| {}).await?;
+    let certs = copy.device_certs().await.map_err(unreadable)?;
+    let roster = pinned.roster(&certs);
+    let broken = copy.verify(&roster, Some(&pinned.secret), &mut |_, _| {}).await.map_err(unreadable)?;
+    let sandbox = copy.setting(&crate::settings::sending_key(SANDBOX)).await.map_err(unreadable)?.is_some();
     copy.close().await;
-    match broken.first() {
-        None => Ok(()),
-        Some(first) => Err(Failure::integrity(format!(
+    if let Some(first) = broken.first() {
+        return Err(Failure::integrity(format!(
             "this backup was altered or damaged, so it is not restored: {} {} {}",
             first.what, first.id, first.why
         ))
-        .at("file")),
+        .at("file"));
+    }
+    let here = keychain.sandbox_device().await?.id();
+    let mine = certs.into_iter().find(|cert| cert.device == here && roster.knows(&cert.person, &cert.device));
+    Ok(Whose { owner: mine.map(|cert| cert.person), sandbox })
+}
+
+/// What was moved out of the way: from where, to where.
+struct Aside(Vec<(PathBuf, PathBuf)>);
+
+impl Aside {
+    fn put_back(&self) {
+        for (from, to) in &self.0 {
+            let _ = std::fs::rename(to, from);
+        }
     }
 }
 
 /// Moves the present ledger and its side files out of the way, under a name that is free.
-fn put_aside(home: &Home) -> Result<(), Failure> {
+fn put_aside(home: &Home) -> Result<Aside, Failure> {
     let ledger = home.ledger();
+    let mut moved = Aside(Vec::new());
     if !ledger.exists() {
-        return Ok(());
+        return Ok(moved);
     }
     let free = (1..).map(|n| home.dir().join(format!("before-restore-{n}"))).find(|p| !p.exists());
     let Some(aside) = free else { return Err(Failure::internal("no free name to keep the old ledger under")) };
@@ -135,10 +181,15 @@ fn put_aside(home: &Home) -> Result<(), Failure> {
         let name = format!("ledger.db{suffix}");
         let from = home.dir().join(&name);
         if from.exists() {
-            std::fs::rename(&from, aside.join(&name)).map_err(|e| disk("move", &from, &e))?;
+            let to = aside.join(&name);
+            if let Err(e) = std::fs::rename(&from, &to) {
+                moved.put_back();
+                return Err(disk("move", &from, &e));
+            }
+            moved.0.push((from, to));
         }
     }
-    Ok(())
+    Ok(moved)
 }
 
 /// Whether the secrets of a ledger are where they are said to be; for `doctor` and `restore`.

@@ -178,7 +178,7 @@ impl From<LedgerError> for Failure {
                 _ => Code::Conflict,
             },
             LedgerError::NotFound { .. } => Code::NotFound,
-            LedgerError::Corrupt { .. } => Code::Integrity,
+            LedgerError::Corrupt { .. } | LedgerError::Foreign { .. } => Code::Integrity,
             LedgerError::Newer { .. } | LedgerError::Place { .. } | LedgerError::Full => Code::Frozen,
             LedgerError::Busy | LedgerError::ReadOnly => Code::Internal,
             LedgerError::Database { source, .. } => {

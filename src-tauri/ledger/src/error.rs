@@ -15,6 +15,9 @@ pub enum LedgerError {
     /// A stored row does not agree with itself or with the journal.
     #[error("{what} {id} does not hold: {why}")]
     Corrupt { what: &'static str, id: String, why: String },
+    /// The file is something else.
+    #[error("{path} is not a ledger: {why}")]
+    Foreign { path: String, why: &'static str },
     /// The file was written by a newer Countersign. It was not changed.
     #[error("the ledger has schema {found}, this build knows {known}; use a newer Countersign. Nothing was changed")]
     Newer { found: i64, known: i64 },

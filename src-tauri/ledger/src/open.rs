@@ -57,15 +57,13 @@ impl Ledger {
             return Err(LedgerError::Newer { found, known: SCHEMA });
         }
         // The header may be behind the WAL: look again through a connection that cannot write.
-        let look = Pools::sqlite(path, false, true).await?;
-        let found = look.schema().await?;
-        look.close().await;
+        let found = crate::tx::look(path).await?;
         if found > SCHEMA {
             return Err(LedgerError::Newer { found, known: SCHEMA });
         }
         let pools = Pools::sqlite(path, false, options.read_only).await?;
         if found < 1 {
-            return Err(LedgerError::corrupt("file", path.display(), "it holds no ledger"));
+            return Err(foreign(path, "it holds none"));
         }
         let id = ledger_id(&pools).await?;
         // Whoever only reads (a backup that is looked at) reads what an earlier build wrote.
@@ -131,18 +129,21 @@ async fn migrate(
     pools.checkpoint().await
 }
 
+fn foreign(path: &Path, why: &'static str) -> LedgerError {
+    LedgerError::Foreign { path: path.display().to_string(), why }
+}
+
 /// `user_version` as it stands in the file's first page, read without SQLite, which would touch the file.
 fn schema_in_header(path: &Path) -> Result<i64, LedgerError> {
-    let unreadable = |why: &str| LedgerError::corrupt("file", path.display(), why);
     let mut header = [0u8; 100];
     let read = std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut header));
     if read.is_err() || !header.starts_with(b"SQLite format 3\0") {
-        return Err(unreadable("it is not a ledger file"));
+        return Err(foreign(path, "it is no database file"));
     }
     let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     // A new file's application id may still be in the WAL only.
     if number(68) != crate::tx::APPLICATION_ID && number(68) != 0 {
-        return Err(unreadable("it belongs to another program"));
+        return Err(foreign(path, "it belongs to another program"));
     }
     Ok(i64::from(number(60)))
 }

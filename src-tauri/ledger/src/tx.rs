@@ -197,6 +197,20 @@ async fn sqlite_pool(
         .map_err(|e| failed(doing, e))
 }
 
+/// The schema number of a file, as a connection sees it that cannot write. A pool would try again and again to connect to a
+/// damaged file; this says at once that it is one.
+pub(crate) async fn look(path: &Path) -> Result<i64, LedgerError> {
+    let doing = "opening the ledger";
+    sqlx::any::install_default_drivers();
+    let mut conn = Conn::connect(&sqlite_url(path, "ro")).await.map_err(|e| failed(doing, e))?;
+    // The tables are read besides, as what comes first on each connection reads them.
+    let tables = "SELECT COUNT(*) FROM sqlite_schema";
+    number(&mut conn, tables).await.map_err(|e| failed(doing, e))?;
+    let found = number(&mut conn, "PRAGMA user_version").await.map_err(|e| failed(doing, e))?;
+    conn.close().await.map_err(|e| failed(doing, e))?;
+    Ok(found)
+}
+
 /// SQLite's URL with everything escaped that could be read as something else.
 fn sqlite_url(path: &Path, mode: &str) -> String {
     let mut url = String::from("sqlite://");

@@ -43,7 +43,7 @@ pub async fn restore(s: &Session, a: FileName) -> Ended {
         return Err(Failure::bad_input("file", format!("{} is not a file", a.file.display())));
     }
     let choice = s.secrets()?.unwrap_or(SecretsChoice::Keychain);
-    let config = copies::config_of(&s.home, &a.file, Some(&choice), None).await?;
+    let config = copies::config_of(&s.home, &a.file, Some(&choice)).await?;
     let keychain = prove(s, &config).await?;
     copies::restore(&s.home, &a.file, &config, &keychain).await?;
     s.out.answer(&json!({

@@ -113,6 +113,10 @@ impl Desk {
             now.plus(self.core.settings.expiry().await?),
         )
         .map_err(|e| Failure::from(e).on(id))?;
+        // A signature that no claim would take is none: this device may have been withdrawn, or the name changed.
+        if !approval.is_signed(&self.core.roster().await?) {
+            return Err(not_an_approver(id));
+        }
         self.clear(id, signing.sealed.version(), &looked_at).await?;
         let touched = connector.touches(&wire);
         let needed = self.core.settings.approvers_needed(&row.environment).await?;
@@ -277,6 +281,9 @@ impl Desk {
         let key = record.key.clone().ok_or_else(|| Failure::conflict("it has no key yet").on(id))?;
         let signer = self.signer(&record.row.environment).await.map_err(|e| e.on(id))?;
         let word = SignedVerdict::sign(&key, verdict, evidence, &signer.person, &signer.device, now);
+        if !word.is_signed(&self.core.roster().await?) {
+            return Err(not_an_approver(id));
+        }
         // As it stood when the waiting time was looked at: a repeat may have crossed since.
         self.ledger().settle(id, &word, record.last_crossed, now).await.map_err(|e| Failure::from(e).on(id))?;
         self.action(id).await
@@ -324,6 +331,10 @@ fn render(
     connector
         .render_on(&signing.sealed, &signing.idempotency_key, signing.conversation.as_ref(), now, survey)
         .map_err(|e| Failure::bad_input(e.field, e.reason))
+}
+
+fn not_an_approver(id: ActionId) -> Failure {
+    Failure::not_permitted("this device does not count as an approver of this ledger; nothing was signed").on(id)
 }
 
 fn some_words<'t>(field: &str, text: &'t str) -> Result<&'t str, Failure> {

@@ -8,7 +8,7 @@
 //! | `registry` | the list of kinds: destination file → connector, form fields, contract in words |
 //! | `mime`, `mime/check`, `preview` | the message, rendered deterministically; its self-check; what a person is shown of the bytes |
 //! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`] — the only function with an outside effect |
-//! | `site`, `mail_api` | what HTTP kinds have in common: their table, mail as JSON, the connection test |
+//! | `site`, `mail_api` | what HTTP kinds have in common: their table; the connector of all that send mail |
 //! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; and filing a copy |
 //! | `survey` | the record an action touches, as the destination shows it before an approval |
 //! | `providers` | the list; in `providers/NAME` `contract.toml` (facts with their source), `mod.rs` (code), `answers/` (recorded replies with the outcome each must get) |
@@ -23,8 +23,8 @@
 //! [`countersign_domain::Contract`]. One table may hold for several effects; effects that differ in what they promise get
 //! tables of their own. Answer three questions from the provider's documentation and name each page under `sources`, with
 //! the month in `facts_as_of`: what does a second request under the same key do (`family`, `retention_hours`)? how is a lost
-//! result found (`lookup`, empty if it is not)? does not finding it prove anything (`absence_conclusive`)? What the
-//! documentation does not say is not promised: `family = "none"`, `absence_conclusive = false`, `refusal_frees_key = false`.
+//! result found (`lookup`, empty if it is not)? does not finding it prove anything (`absence_conclusive`)? Are keys the
+//! account's, and does nothing say whose a token is (`key_of_login`)? What the documentation does not say is not promised: `family = "none"`, `absence_conclusive = false`, `refusal_frees_key = false`.
 //!
 //! Then the answers, as patterns of codes. Whatever no list has is unclear, so a list is only made longer with a source:
 //!
@@ -38,7 +38,9 @@
 //! | `http:200:accepted` | your `read`, for the documented status *and* body, with a receipt | `accepted` |
 //! | `foreign:STATUS` | your `read`, for any body that is not the provider's: a portal's, a gateway's | none, ever |
 //!
-//! **2. The code: `mod.rs`.** `pub(crate) const PROVIDER` ([`Provider`]) with the [`Kind`] (its form fields; `site::SiteConfig`
+//! **2. The code: `mod.rs`.** Mail over an HTTP API is a `mail_api::MailProvider`, and its `PROVIDER` is
+//! `mail_api::provider::<NAME>()`: `request`, `read`, `checked` and `look` are what is left to write, under the rules below.
+//! Anything else brings `pub(crate) const PROVIDER` ([`Provider`]) with the [`Kind`] (its form fields; `site::SiteConfig`
 //! brings `base_url`, `from`, `answer_timeout_seconds`, `ca_file`) and a reader of the kind's table that gives a [`Settings`].
 //! Its `connect` makes a type that implements [`Connector`]:
 //!
@@ -55,8 +57,8 @@
 //! * `look`: asks for the key, read-only (`Site::ask`). Found exactly by the key is `Proof`; by likeness, `Weak`. Anything but a
 //!   documented answer is [`Sighting::CannotTell`], never absence.
 //! * `check`: one read-only question that shows the login works. `test_send` where a person can be written to.
-//! * `situation`, `parent`, `file_copy`, `preview` have defaults for a destination without a mailbox; mail over an API shares
-//!   `mail_api` for addresses, preview, check and test.
+//! * `situation`, `parent`, `file_copy`, `preview` have defaults for a destination without a mailbox; mail over an API has
+//!   them, preview, check and test from `mail_api`.
 //!
 //! **3. The answers: `answers/*.toml`.** Recorded replies, each with the outcome it must get; a test of three lines
 //! (`answers::check`) reads the folder. Take them from the documentation; add a portal's page, a gateway's page, a success

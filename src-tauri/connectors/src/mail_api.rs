@@ -1,25 +1,195 @@
-//! What providers that send mail over an HTTP API have in common: addresses as texts, the preview, the connection test.
+//! Mail over an HTTP API: one connector for all providers of it. What a provider has of its own is a [`MailProvider`]: how it
+//! writes a message, names its answers, shows that a login works, and is asked for a message.
 
-use crate::error::{SetupCode, SetupError, Unrenderable};
+use crate::error::{Halted, SetupCode, SetupError, Unrenderable};
+use crate::login::Login;
 use crate::preview::{Preview, PreviewAttachment, of_request};
+use crate::registry::{Kind, Learned, Provider, Settings};
 use crate::site::SiteConfig;
 use crate::transport::http::{Credentials, NoAnswer, Request, Site};
+use crate::transport::reply::answer;
 use crate::transport::tls::Unreached;
 use crate::transport::trial::deliver;
 use crate::transport::{HttpReply, Poised, Reply};
-use crate::{Probe, ProbeStatus, TestSend};
+use crate::{Connector, Probe, ProbeStatus, TestSend, Whoami};
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::canonical::sha256;
 use countersign_domain::email::{EmailView, Mailbox};
-use countersign_domain::{Answer, Sealed, Timestamp, Wire};
+use countersign_domain::json::FieldError;
+use countersign_domain::{
+    AccountFingerprint, Answer, Contract, Conversation, Countersigned, IdempotencyKey, Sealed, Sighting, Timestamp,
+    Wire,
+};
 use serde_json::{Value, json};
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::Path;
 use std::time::Duration;
+use toml::Table;
 
 pub(crate) type Progress<'a> = &'a (dyn Fn(Probe) + Send + Sync);
 
+/// What one provider has of its own.
+#[async_trait]
+pub(crate) trait MailProvider: Sized + Send + Sync + 'static {
+    /// The registry's name.
+    const KIND: &'static str;
+    /// As people write it.
+    const TITLE: &'static str;
+    const BASE_URL: &'static str;
+    /// What its form calls the secret.
+    const SECRET: &'static str;
+    /// Longest body of a request.
+    const REQUEST_MAX: usize;
+    const MEMBERS: Members;
+    /// Path of a read-only question that shows that a login works.
+    const CHECK: &'static str;
+
+    fn contracts() -> &'static [(String, Contract)];
+    fn credentials(login: &Login) -> Credentials;
+    /// The request of a message, its key in it.
+    fn request(
+        config: &SiteConfig,
+        email: &EmailView,
+        key: &IdempotencyKey,
+        conversation: Option<&Conversation>,
+    ) -> Result<Request, Unrenderable>;
+    /// The request of a test message.
+    fn test_request(config: &SiteConfig, to: &str, nonce: &str) -> Request;
+    fn read(reply: &Reply) -> Answer;
+    /// What the answer to [`MailProvider::CHECK`] says about the login.
+    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError>;
+    async fn look(api: &MailApi<Self>, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting;
+}
+
+/// Its line in the list of providers.
+pub(crate) const fn provider<P: MailProvider>() -> Provider {
+    Provider {
+        kind: || Kind {
+            name: P::KIND,
+            title: P::TITLE,
+            effects: vec!["email.send", "email.reply"],
+            fields: SiteConfig::fields(P::BASE_URL, true),
+            secret: P::SECRET,
+        },
+        read: read_table::<P>,
+    }
+}
+
+fn read_table<P: MailProvider>(table: &Table, loopback_only: bool) -> Result<Box<dyn Settings>, FieldError> {
+    let config = SiteConfig::read(table, loopback_only, Some(P::BASE_URL), true)?;
+    Ok(Box::new(MailSettings::<P> { config, provider: PhantomData }))
+}
+
+struct MailSettings<P> {
+    config: SiteConfig,
+    provider: PhantomData<fn() -> P>,
+}
+
+impl<P: MailProvider> fmt::Debug for MailSettings<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", P::KIND, self.config)
+    }
+}
+
+impl<P: MailProvider> Settings for MailSettings<P> {
+    fn connect(&self, base_dir: &Path, _: &Learned) -> Result<Box<dyn Connector>, FieldError> {
+        let (site, config) = (self.config.site(base_dir)?, self.config.clone());
+        Ok(Box::new(MailApi::<P> { site, config, provider: PhantomData }))
+    }
+}
+
+/// A destination that takes mail over the provider's API.
+pub(crate) struct MailApi<P> {
+    site: Site,
+    config: SiteConfig,
+    provider: PhantomData<fn() -> P>,
+}
+
+impl<P: MailProvider> MailApi<P> {
+    /// Asks; `rest`: the path, which changes nothing at the provider.
+    pub(crate) async fn ask(&self, rest: &str, login: &Login) -> Result<HttpReply, NoAnswer> {
+        self.site.ask(&Request::get(self.config.base.join(rest)), &P::credentials(login)).await
+    }
+}
+
+#[async_trait]
+impl<P: MailProvider> Connector for MailApi<P> {
+    fn kind(&self) -> &'static str {
+        P::KIND
+    }
+    fn account(&self) -> AccountFingerprint {
+        self.config.account(P::KIND)
+    }
+    fn account_text(&self) -> String {
+        self.config.account_text(P::TITLE)
+    }
+    fn contract(&self, effect: &str) -> Option<&Contract> {
+        P::contracts().iter().map(|(_, c)| c).find(|c| c.effects.iter().any(|e| e == effect))
+    }
+    fn answer_timeout(&self) -> Duration {
+        self.config.answer_timeout
+    }
+
+    fn render(
+        &self,
+        sealed: &Sealed,
+        key: &IdempotencyKey,
+        conversation: Option<&Conversation>,
+        _at: Timestamp,
+    ) -> Result<Wire, Unrenderable> {
+        let request = P::request(&self.config, &email(sealed, &self.config)?, key, conversation)?;
+        at_most(&request, P::REQUEST_MAX, P::TITLE)?;
+        Ok(request.seal())
+    }
+
+    fn preview(&self, wire: &Wire) -> Preview {
+        preview(wire, &P::MEMBERS)
+    }
+
+    fn read(&self, reply: &Reply) -> Answer {
+        P::read(reply)
+    }
+
+    async fn check(&self, login: &Login, progress: Progress<'_>) -> Result<Whoami, SetupError> {
+        let steps = Steps(progress);
+        reach(&self.site, &steps).await?;
+        let request = Request::get(self.config.base.join(P::CHECK));
+        let reply = question(&self.site, &request, &P::credentials(login), &steps).await?;
+        P::checked(reply, &steps)?;
+        Ok(Whoami { account: self.account_text(), size_limit: Some(P::REQUEST_MAX as u64), ..Whoami::default() })
+    }
+
+    async fn test_send(
+        &self,
+        login: &Login,
+        to: &str,
+        nonce: &str,
+        at: Timestamp,
+        progress: Progress<'_>,
+    ) -> Result<TestSend, SetupError> {
+        let request = P::test_request(&self.config, to, nonce);
+        let when = (at, self.config.answer_timeout);
+        send_test(&self.site, request, &P::credentials(login), when, P::read, &Steps(progress)).await
+    }
+
+    async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
+        let halted = |answer| Halted { answer };
+        let request =
+            Request::open(order.wire()).map_err(|no| halted(answer("http:wire:unreadable", no.to_string())))?;
+        let poised = self.site.approach(request, &P::credentials(login), at, Value::Null).await;
+        poised.map(Poised::Http).map_err(halted)
+    }
+
+    async fn look(&self, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {
+        P::look(self, order, login, noted).await
+    }
+}
+
 /// The email of a payload, if its sender is one of the destination's.
-pub(crate) fn email(sealed: &Sealed, config: &SiteConfig) -> Result<EmailView, Unrenderable> {
+fn email(sealed: &Sealed, config: &SiteConfig) -> Result<EmailView, Unrenderable> {
     let email = sealed.payload().email();
     let email =
         email.ok_or_else(|| Unrenderable::new("effect", format!("`{}` is not an email", sealed.payload().effect())))?;
@@ -49,7 +219,7 @@ pub(crate) fn addresses(list: &[Mailbox]) -> Vec<String> {
 }
 
 /// What is larger than the provider takes is said before anybody approves it (F36).
-pub(crate) fn at_most(request: &Request, limit: usize, provider: &str) -> Result<(), Unrenderable> {
+fn at_most(request: &Request, limit: usize, provider: &str) -> Result<(), Unrenderable> {
     let size = request.body.len();
     if size <= limit {
         return Ok(());
@@ -75,7 +245,7 @@ pub(crate) struct Members {
 }
 
 /// What a person is shown of a request that is a mail.
-pub(crate) fn preview(wire: &Wire, members: &Members) -> Preview {
+fn preview(wire: &Wire, members: &Members) -> Preview {
     let plain = of_request(wire);
     let Ok(body) = Request::open(wire).map(|r| serde_json::from_slice::<Value>(&r.body).unwrap_or(Value::Null)) else {
         return plain;
@@ -190,7 +360,7 @@ pub(crate) fn test_payload(to: &str) -> Value {
 }
 
 /// Sends a test message once. `read`: the provider's reading of the reply.
-pub(crate) async fn send_test(
+async fn send_test(
     site: &Site,
     request: Request,
     credentials: &Credentials,

@@ -21,11 +21,13 @@ pub(super) fn listen(listener: TcpListener, state: Arc<State>) -> JoinHandle<()>
                 Ok((stream, _)) => {
                     while connections.try_join_next().is_some() {}
                     let state = state.clone();
+                    // Here, so that connections are counted in the order they came.
+                    let fault = state.script.take(|on| *on == On::Connect);
+                    state.lock().connections += 1;
                     connections.spawn(async move {
-                        state.lock().connections += 1;
                         state.signals.reached(Point::Connected);
                         // However it ended, it has ended.
-                        let _: Gone = serve(stream, &state).await;
+                        let _: Gone = serve(stream, fault, &state).await;
                         state.signals.reached(Point::Disconnected);
                     });
                 }
@@ -35,9 +37,9 @@ pub(super) fn listen(listener: TcpListener, state: Arc<State>) -> JoinHandle<()>
     })
 }
 
-async fn serve(stream: TcpStream, state: &State) -> Gone {
+async fn serve(stream: TcpStream, fault: Option<ApiFault>, state: &State) -> Gone {
     let mut wire = Wire::new(stream);
-    if let Some(fault) = state.script.take(|on| *on == On::Connect) {
+    if let Some(fault) = fault {
         state.signals.reached(Point::Misbehaved);
         return say(&mut wire, state, fault.says, None).await.unwrap_or(Gone);
     }

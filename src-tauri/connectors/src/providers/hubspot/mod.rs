@@ -20,7 +20,6 @@ use crate::registry::Provider;
 use crate::survey::Survey;
 use crate::transport::http::{Credentials, Site};
 use crate::transport::reply::answer;
-use crate::transport::tls::Trust;
 use crate::{
     Connector, Halted, HttpReply, Login, Poised, Preview, Probe, Reply, SetupCode, SetupError, Situation, TestSend,
     Unrenderable, Whoami, preview,
@@ -51,8 +50,7 @@ pub struct HubSpot {
 
 impl HubSpot {
     fn new(config: &HubSpotConfig, base_dir: &Path) -> Result<HubSpot, FieldError> {
-        let trust = Trust::load(config.ca_file.as_deref(), base_dir)?;
-        Ok(HubSpot { site: Site::new(config.base_url.clone(), trust), config: config.clone() })
+        Ok(HubSpot { site: config.site.site(base_dir)?, config: config.clone() })
     }
 }
 
@@ -74,7 +72,7 @@ impl Connector for HubSpot {
         contract::of_wire(&order.key().effect, wire::open(order.wire()).as_ref())
     }
     fn answer_timeout(&self) -> Duration {
-        self.config.answer_timeout
+        self.config.site.answer_timeout
     }
 
     fn render(

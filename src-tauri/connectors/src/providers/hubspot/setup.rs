@@ -96,7 +96,7 @@ impl HubSpot {
         // A setting, not anybody's action: whether it was made is read again, whatever the answer was.
         let poised = self.site.approach(request, &Credentials::bearer(&login.secret), at, Value::Null).await;
         let told = match poised {
-            Ok(poised) => deliver(Poised::Http(poised), self.config.answer_timeout).await,
+            Ok(poised) => deliver(Poised::Http(poised), self.config.site.answer_timeout).await,
             Err(answer) => Err(answer),
         };
         match self.property(login).await.map_err(|no| unasked(no, "property", progress))? {

@@ -1,33 +1,23 @@
 //! Postmark: mail over its HTTP API. It knows no key; each message carries ours as its tag, by which it is found.
 
-use crate::mail_api::{self, Members, Steps, address, addresses};
+use crate::mail_api::{self, MailApi, MailProvider, Members, Steps, address, addresses};
 use crate::mime::KEY_HEADER;
-use crate::registry::{Kind, Learned, Provider, Settings};
+use crate::registry::Provider;
 use crate::site::{SiteConfig, contracts};
-use crate::transport::http::{Credentials, Request, Site};
+use crate::transport::http::{Credentials, Request};
 use crate::transport::reply::answer;
-use crate::{
-    Connector, Halted, Login, Poised, Preview, Probe, Reply, SetupCode, SetupError, TestSend, Unrenderable, Whoami,
-};
+use crate::{HttpReply, Login, Reply, SetupCode, SetupError, Unrenderable};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::contract::answer_receipt;
-use countersign_domain::email::threading;
-use countersign_domain::json::FieldError;
+use countersign_domain::email::{EmailView, threading};
 use countersign_domain::{
-    AccountFingerprint, Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, ReceiptKind, Sealed,
-    Sighting, Timestamp, Wire,
+    Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, ReceiptKind, Sighting,
 };
 use serde_json::{Map, Value, json};
-use std::path::Path;
 use std::sync::LazyLock;
-use std::time::Duration;
 
-const KIND: &str = "postmark";
-const BASE_URL: &str = "https://api.postmarkapp.com";
-/// Total after base64; text and HTML may have 5 MB each, which is more than a payload may have.
-const REQUEST_MAX: usize = 10_000_000;
 /// To, Cc and Bcc together.
 const RECIPIENTS_MAX: usize = 50;
 /// No server token, or one that is not taken.
@@ -35,78 +25,50 @@ const BAD_TOKEN: i64 = 10;
 
 static CONTRACTS: LazyLock<Vec<(String, Contract)>> = LazyLock::new(|| contracts(include_str!("contract.toml")));
 
-const MEMBERS: Members = Members {
-    from: "From",
-    people: ["To", "Cc", "Bcc"],
-    subject: "Subject",
-    text: "TextBody",
-    html: "HtmlBody",
-    attachments: "Attachments",
-    file: ["Name", "Content"],
-};
+pub(crate) const PROVIDER: Provider = mail_api::provider::<Postmark>();
 
-pub(crate) const PROVIDER: Provider = Provider {
-    kind: || Kind {
-        name: KIND,
-        title: "Postmark",
-        effects: vec!["email.send", "email.reply"],
-        fields: SiteConfig::fields(BASE_URL, true),
-        secret: "server API token",
-    },
-    read: |table, loopback_only| Ok(Box::new(Config(SiteConfig::read(table, loopback_only, Some(BASE_URL), true)?))),
-};
-
-#[derive(Clone, Debug)]
-struct Config(SiteConfig);
-
-impl Settings for Config {
-    fn connect(&self, base_dir: &Path, _: &Learned) -> Result<Box<dyn Connector>, FieldError> {
-        Ok(Box::new(Postmark { site: self.0.site(base_dir)?, config: self.0.clone() }))
-    }
-}
-
-struct Postmark {
-    site: Site,
-    config: SiteConfig,
-}
-
-fn token(login: &Login) -> Credentials {
-    Credentials::none().with("x-postmark-server-token", login.secret.as_str())
-}
+struct Postmark;
 
 #[async_trait]
-impl Connector for Postmark {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-    fn account(&self) -> AccountFingerprint {
-        self.config.account(KIND)
-    }
-    fn account_text(&self) -> String {
-        self.config.account_text("Postmark")
-    }
-    fn contract(&self, effect: &str) -> Option<&Contract> {
-        CONTRACTS.iter().map(|(_, c)| c).find(|c| c.effects.iter().any(|e| e == effect))
-    }
-    fn answer_timeout(&self) -> Duration {
-        self.config.answer_timeout
+impl MailProvider for Postmark {
+    const KIND: &'static str = "postmark";
+    const TITLE: &'static str = "Postmark";
+    const BASE_URL: &'static str = "https://api.postmarkapp.com";
+    const SECRET: &'static str = "server API token";
+    /// Total after base64; text and HTML may have 5 MB each, which is more than a payload may have.
+    const REQUEST_MAX: usize = 10_000_000;
+    const MEMBERS: Members = Members {
+        from: "From",
+        people: ["To", "Cc", "Bcc"],
+        subject: "Subject",
+        text: "TextBody",
+        html: "HtmlBody",
+        attachments: "Attachments",
+        file: ["Name", "Content"],
+    };
+    const CHECK: &'static str = "/messages/outbound?count=1&offset=0";
+
+    fn contracts() -> &'static [(String, Contract)] {
+        &CONTRACTS
     }
 
-    fn render(
-        &self,
-        sealed: &Sealed,
+    fn credentials(login: &Login) -> Credentials {
+        Credentials::none().with("x-postmark-server-token", login.secret.as_str())
+    }
+
+    fn request(
+        config: &SiteConfig,
+        email: &EmailView,
         key: &IdempotencyKey,
         conversation: Option<&Conversation>,
-        _at: Timestamp,
-    ) -> Result<Wire, Unrenderable> {
-        let email = mail_api::email(sealed, &self.config)?;
+    ) -> Result<Request, Unrenderable> {
         if email.recipients().count() > RECIPIENTS_MAX {
             let reason =
                 format!("with cc and bcc there are more than {RECIPIENTS_MAX} recipients, which Postmark refuses");
             return Err(Unrenderable::new("to", reason));
         }
         let header = |name: &str, value: String| json!({ "Name": name, "Value": value });
-        let (in_reply_to, references) = threading(&email, conversation);
+        let (in_reply_to, references) = threading(email, conversation);
         let mut headers = vec![header(KEY_HEADER, key.to_string())];
         headers.extend(in_reply_to.map(|parent| header("In-Reply-To", parent)));
         if !references.is_empty() {
@@ -135,31 +97,26 @@ impl Connector for Postmark {
             });
             body.insert("Attachments".into(), files.collect());
         }
-        let request = Request::json("POST", self.config.base.join("/email"), &body.into());
-        mail_api::at_most(&request, REQUEST_MAX, "Postmark")?;
-        Ok(request.seal())
+        Ok(Request::json("POST", config.base.join("/email"), &body.into()))
     }
 
-    fn preview(&self, wire: &Wire) -> Preview {
-        mail_api::preview(wire, &MEMBERS)
+    fn test_request(config: &SiteConfig, to: &str, nonce: &str) -> Request {
+        let test = mail_api::test_payload(to);
+        let body = json!({
+            "From": address(&config.from[0]), "To": to, "Subject": test["subject"], "TextBody": test["text"],
+            "Tag": nonce,
+        });
+        Request::json("POST", config.base.join("/email"), &body)
     }
 
-    fn read(&self, reply: &Reply) -> Answer {
+    fn read(reply: &Reply) -> Answer {
         read(reply)
     }
 
-    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
-        let steps = Steps(progress);
-        mail_api::reach(&self.site, &steps).await?;
-        let question = Request::get(self.config.base.join("/messages/outbound?count=1&offset=0"));
-        let reply = mail_api::question(&self.site, &question, &token(login), &steps).await?;
+    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError> {
         if reply.status == 200 && reply.json().is_some_and(|found| found["Messages"].is_array()) {
             steps.done("http_login", "The token may send and look up");
-            return Ok(Whoami {
-                account: self.account_text(),
-                size_limit: Some(REQUEST_MAX as u64),
-                ..Whoami::default()
-            });
+            return Ok(());
         }
         let answer = read(&Reply::Http(reply));
         let words = answer.words.trim_end_matches('.');
@@ -171,35 +128,9 @@ impl Connector for Postmark {
         Err(steps.fail("http_login", SetupCode::Protocol, text))
     }
 
-    async fn test_send(
-        &self,
-        login: &Login,
-        to: &str,
-        nonce: &str,
-        at: Timestamp,
-        progress: &(dyn Fn(Probe) + Send + Sync),
-    ) -> Result<TestSend, SetupError> {
-        let test = mail_api::test_payload(to);
-        let body = json!({
-            "From": address(&self.config.from[0]), "To": to, "Subject": test["subject"], "TextBody": test["text"],
-            "Tag": nonce,
-        });
-        let request = Request::json("POST", self.config.base.join("/email"), &body);
-        let when = (at, self.config.answer_timeout);
-        mail_api::send_test(&self.site, request, &token(login), when, read, &Steps(progress)).await
-    }
-
-    async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
-        let halted = |answer| Halted { answer };
-        let request =
-            Request::open(order.wire()).map_err(|no| halted(answer("http:wire:unreadable", no.to_string())))?;
-        self.site.approach(request, &token(login), at, Value::Null).await.map(Poised::Http).map_err(halted)
-    }
-
-    async fn look(&self, order: &Countersigned, login: &Login, _noted: &[Value]) -> Sighting {
+    async fn look(api: &MailApi<Postmark>, order: &Countersigned, login: &Login, _noted: &[Value]) -> Sighting {
         let key = order.idempotency_key().as_str();
-        let question = Request::get(self.config.base.join(&format!("/messages/outbound?count=10&offset=0&tag={key}")));
-        let reply = match self.site.ask(&question, &token(login)).await {
+        let reply = match api.ask(&format!("/messages/outbound?count=10&offset=0&tag={key}"), login).await {
             Ok(reply) => reply,
             Err(no) => return Sighting::cannot_tell(no.text()),
         };
@@ -251,7 +182,7 @@ mod tests {
 
     #[test]
     fn r20_every_recorded_answer_gets_its_outcome() {
-        let seen = crate::answers::check(KIND, &CONTRACTS[0].1, read);
+        let seen = crate::answers::check(Postmark::KIND, &CONTRACTS[0].1, read);
         assert!(seen > 20, "the folder is read: {seen}");
     }
 }

@@ -1,33 +1,24 @@
 //! Resend: mail over its HTTP API, with a key that it honours for 24 hours.
 
-use crate::mail_api::{self, Members, Steps, address, addresses};
+use crate::mail_api::{self, MailApi, MailProvider, Members, Steps, address, addresses};
 use crate::mime::KEY_HEADER;
-use crate::registry::{Kind, Learned, Provider, Settings};
+use crate::registry::Provider;
 use crate::site::{SiteConfig, contracts};
-use crate::transport::http::{Credentials, Request, Site};
+use crate::transport::http::{Credentials, Request};
 use crate::transport::reply::answer;
-use crate::{
-    Connector, Halted, Login, Poised, Preview, Probe, Reply, SetupCode, SetupError, TestSend, Unrenderable, Whoami,
-};
+use crate::{HttpReply, Login, Reply, SetupCode, SetupError, Unrenderable};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::contract::answer_receipt;
-use countersign_domain::email::threading;
-use countersign_domain::json::FieldError;
+use countersign_domain::email::{EmailView, threading};
 use countersign_domain::{
-    AccountFingerprint, Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, Receipt,
-    ReceiptKind, Sealed, Sighting, Strength, Timestamp, Wire,
+    Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, Receipt, ReceiptKind, Sighting,
+    Strength, Timestamp,
 };
 use serde_json::{Map, Value, json};
-use std::path::Path;
 use std::sync::LazyLock;
-use std::time::Duration;
 
-const KIND: &str = "resend";
-const BASE_URL: &str = "https://api.resend.com";
-/// With attachments, encoded [unverified].
-const REQUEST_MAX: usize = 40_000_000;
 /// Documented for `to`; Resend counts each list by itself.
 const RECIPIENTS_MAX: usize = 50;
 /// Clocks differ, and the list is dated by theirs.
@@ -35,67 +26,43 @@ const CLOCKS_DIFFER: i64 = 10 * 60 * 1000;
 
 static CONTRACTS: LazyLock<Vec<(String, Contract)>> = LazyLock::new(|| contracts(include_str!("contract.toml")));
 
-const MEMBERS: Members = Members {
-    from: "from",
-    people: ["to", "cc", "bcc"],
-    subject: "subject",
-    text: "text",
-    html: "html",
-    attachments: "attachments",
-    file: ["filename", "content"],
-};
+pub(crate) const PROVIDER: Provider = mail_api::provider::<Resend>();
 
-pub(crate) const PROVIDER: Provider = Provider {
-    kind: || Kind {
-        name: KIND,
-        title: "Resend",
-        effects: vec!["email.send", "email.reply"],
-        fields: SiteConfig::fields(BASE_URL, true),
-        secret: "API key",
-    },
-    read: |table, loopback_only| Ok(Box::new(Config(SiteConfig::read(table, loopback_only, Some(BASE_URL), true)?))),
-};
-
-#[derive(Clone, Debug)]
-struct Config(SiteConfig);
-
-impl Settings for Config {
-    fn connect(&self, base_dir: &Path, _: &Learned) -> Result<Box<dyn Connector>, FieldError> {
-        Ok(Box::new(Resend { site: self.0.site(base_dir)?, config: self.0.clone() }))
-    }
-}
-
-struct Resend {
-    site: Site,
-    config: SiteConfig,
-}
+struct Resend;
 
 #[async_trait]
-impl Connector for Resend {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-    fn account(&self) -> AccountFingerprint {
-        self.config.account(KIND)
-    }
-    fn account_text(&self) -> String {
-        self.config.account_text("Resend")
-    }
-    fn contract(&self, effect: &str) -> Option<&Contract> {
-        CONTRACTS.iter().map(|(_, c)| c).find(|c| c.effects.iter().any(|e| e == effect))
-    }
-    fn answer_timeout(&self) -> Duration {
-        self.config.answer_timeout
+impl MailProvider for Resend {
+    const KIND: &'static str = "resend";
+    const TITLE: &'static str = "Resend";
+    const BASE_URL: &'static str = "https://api.resend.com";
+    const SECRET: &'static str = "API key";
+    /// With attachments, encoded [unverified].
+    const REQUEST_MAX: usize = 40_000_000;
+    const MEMBERS: Members = Members {
+        from: "from",
+        people: ["to", "cc", "bcc"],
+        subject: "subject",
+        text: "text",
+        html: "html",
+        attachments: "attachments",
+        file: ["filename", "content"],
+    };
+    const CHECK: &'static str = "/emails?limit=1";
+
+    fn contracts() -> &'static [(String, Contract)] {
+        &CONTRACTS
     }
 
-    fn render(
-        &self,
-        sealed: &Sealed,
+    fn credentials(login: &Login) -> Credentials {
+        Credentials::bearer(&login.secret)
+    }
+
+    fn request(
+        config: &SiteConfig,
+        email: &EmailView,
         key: &IdempotencyKey,
         conversation: Option<&Conversation>,
-        _at: Timestamp,
-    ) -> Result<Wire, Unrenderable> {
-        let email = mail_api::email(sealed, &self.config)?;
+    ) -> Result<Request, Unrenderable> {
         for (field, list) in [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc)] {
             if list.len() > RECIPIENTS_MAX {
                 return Err(Unrenderable::new(
@@ -104,7 +71,7 @@ impl Connector for Resend {
                 ));
             }
         }
-        let (in_reply_to, references) = threading(&email, conversation);
+        let (in_reply_to, references) = threading(email, conversation);
         let mut headers = Map::new();
         headers.insert(KEY_HEADER.into(), key.as_str().into());
         if let Some(parent) = in_reply_to {
@@ -132,25 +99,21 @@ impl Connector for Resend {
             let file = |a: &countersign_domain::email::EmailAttachment| json!({ "filename": a.filename, "content": STANDARD.encode(&a.content.bytes), "content_type": a.content_type });
             body.insert("attachments".into(), email.attachments.iter().map(file).collect());
         }
-        let request =
-            Request::json("POST", self.config.base.join("/emails"), &body.into()).with("idempotency-key", key.as_str());
-        mail_api::at_most(&request, REQUEST_MAX, "Resend")?;
-        Ok(request.seal())
+        let request = Request::json("POST", config.base.join("/emails"), &body.into());
+        Ok(request.with("idempotency-key", key.as_str()))
     }
 
-    fn preview(&self, wire: &Wire) -> Preview {
-        mail_api::preview(wire, &MEMBERS)
+    fn test_request(config: &SiteConfig, to: &str, nonce: &str) -> Request {
+        let mut body = mail_api::test_payload(to);
+        body["from"] = address(&config.from[0]).into();
+        Request::json("POST", config.base.join("/emails"), &body).with("idempotency-key", nonce)
     }
 
-    fn read(&self, reply: &Reply) -> Answer {
+    fn read(reply: &Reply) -> Answer {
         read(reply)
     }
 
-    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
-        let steps = Steps(progress);
-        mail_api::reach(&self.site, &steps).await?;
-        let question = Request::get(self.config.base.join("/emails?limit=1"));
-        let reply = mail_api::question(&self.site, &question, &Credentials::bearer(&login.secret), &steps).await?;
+    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError> {
         let name = error_name(&Reply::Http(reply.clone()));
         match (reply.status, name.as_deref()) {
             (200, _) if reply.json().is_some_and(|list| list["data"].is_array()) => {
@@ -172,42 +135,17 @@ impl Connector for Resend {
                 return Err(steps.fail("http_login", SetupCode::Protocol, text));
             }
         }
-        Ok(Whoami { account: self.account_text(), size_limit: Some(REQUEST_MAX as u64), ..Whoami::default() })
-    }
-
-    async fn test_send(
-        &self,
-        login: &Login,
-        to: &str,
-        nonce: &str,
-        at: Timestamp,
-        progress: &(dyn Fn(Probe) + Send + Sync),
-    ) -> Result<TestSend, SetupError> {
-        let mut body = mail_api::test_payload(to);
-        body["from"] = address(&self.config.from[0]).into();
-        let request = Request::json("POST", self.config.base.join("/emails"), &body).with("idempotency-key", nonce);
-        let test = (at, self.config.answer_timeout);
-        mail_api::send_test(&self.site, request, &Credentials::bearer(&login.secret), test, read, &Steps(progress))
-            .await
-    }
-
-    async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
-        let halted = |answer| Halted { answer };
-        let request =
-            Request::open(order.wire()).map_err(|no| halted(answer("http:wire:unreadable", no.to_string())))?;
-        let poised = self.site.approach(request, &Credentials::bearer(&login.secret), at, Value::Null).await;
-        poised.map(Poised::Http).map_err(halted)
+        Ok(())
     }
 
     /// The list of sent mail. Nothing in it carries our key, so what is found is a hint.
-    async fn look(&self, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {
+    async fn look(api: &MailApi<Resend>, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {
         let since = noted.first().and_then(|n| n["at"].as_str()).and_then(|t| t.parse::<Timestamp>().ok());
         // Before a request of ours was on its way nothing in the list could be told from others' mail.
         let Some(since) = since else {
             return Sighting::NotSeen { looked: "Nothing of this action was on its way to Resend.".into() };
         };
-        let question = Request::get(self.config.base.join("/emails?limit=100"));
-        let reply = match self.site.ask(&question, &Credentials::bearer(&login.secret)).await {
+        let reply = match api.ask("/emails?limit=100", login).await {
             Ok(reply) => reply,
             Err(no) => return Sighting::cannot_tell(no.text()),
         };

@@ -91,7 +91,7 @@ impl Echo {
         for at in 0..all.len() {
             let word = &all[at].1;
             ours[at] |= self.words.contains(word) && (single_words || has_digit(word));
-            let run = |len: usize| all.get(at..at + len).map(|run| join(run));
+            let run = |len: usize| all.get(at..at + len).map(join);
             if run(2).is_some_and(|pair| self.pairs.contains(&pair)) {
                 ours[at..at + 2].fill(true);
             }

@@ -4,6 +4,7 @@
 //! syncs strace counts. Times are medians over rounds in which anchor and product take turns, because the disk and the
 //! machine drift; what is only scheduler noise by the clock is given as CPU time.
 
+mod copies;
 mod fill;
 mod lifecycle;
 mod raw;
@@ -13,6 +14,7 @@ mod sink;
 mod stage;
 mod stats;
 mod window;
+mod words;
 
 use std::path::PathBuf;
 

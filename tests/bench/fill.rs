@@ -57,6 +57,7 @@ pub async fn home(dir: &Path, count: i64, secrets: Secrets) -> anyhow::Result<()
     for sql in triggers {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut db).await?;
     }
+    known(&mut db).await?;
     sqlx::raw_sql("PRAGMA journal_mode = WAL; PRAGMA wal_checkpoint(TRUNCATE);").execute(&mut db).await?;
     db.close().await?;
     std::fs::File::open(&path)?.sync_all()?;
@@ -111,12 +112,17 @@ async fn copy(db: &mut SqliteConnection, count: i64) -> anyhow::Result<()> {
     let (copies, _) = made.await?;
     let (seq, hash) = copies.head();
     sqlx::query("UPDATE ledger_head SET seq = $1, hash = $2").bind(seq).bind(hash).execute(&mut *db).await?;
+    Ok(())
+}
+
+/// Whom mail was accepted for; the triggers make the rest of it.
+async fn known(db: &mut SqliteConnection) -> anyhow::Result<()> {
     sqlx::query(
         "INSERT INTO known_people (environment, email, times) SELECT a.environment, p.email, COUNT(*) FROM action_people p \
          JOIN actions a ON a.n = p.action WHERE a.state = 'accepted' GROUP BY 1, 2 \
          ON CONFLICT (environment, email) DO UPDATE SET times = excluded.times",
     )
-    .execute(&mut *db)
+    .execute(db)
     .await?;
     Ok(())
 }

@@ -16,21 +16,20 @@ mod stats;
 mod window;
 mod words;
 
-use std::path::PathBuf;
-
 fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let at = |text: &str| std::path::absolute(text);
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     runtime.block_on(async {
         match words.as_slice() {
-            ["lifecycle", dir] => lifecycle::run(&PathBuf::from(dir)).await,
-            ["sending", dir] => sending::run(&PathBuf::from(dir)).await,
-            ["search", dir] => search::run(&PathBuf::from(dir), 1_000_000).await,
-            ["search", dir, n] => search::run(&PathBuf::from(dir), n.parse()?).await,
-            ["window", dir, n, app, bare] => window::run(&PathBuf::from(dir), n.parse()?, app, bare).await,
-            ["fill", dir, n, "keychain"] => window::fill(&PathBuf::from(dir), n.parse()?).await,
-            ["actions", dir, n, phases] => lifecycle::child(&PathBuf::from(dir), n.parse()?, phases).await,
+            ["lifecycle", dir] => lifecycle::run(&at(dir)?).await,
+            ["sending", dir] => sending::run(&at(dir)?).await,
+            ["search", dir] => search::run(&at(dir)?, 1_000_000).await,
+            ["search", dir, n] => search::run(&at(dir)?, n.parse()?).await,
+            ["window", dir, n, app, bare] => window::run(&at(dir)?, n.parse()?, app, bare).await,
+            ["fill", dir, n, "keychain"] => window::fill(&at(dir)?, n.parse()?).await,
+            ["actions", dir, n, phases] => lifecycle::child(&at(dir)?, n.parse()?, phases).await,
             // `cargo test --benches` starts it without a word: there is nothing to test here.
             [] => Ok(()),
             other => anyhow::bail!("no such measurement: {}", other.join(" ")),

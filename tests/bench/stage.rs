@@ -49,8 +49,13 @@ impl Stage {
     pub async fn reopen(dir: &Path, sink: SocketAddr) -> anyhow::Result<Stage> {
         let mut open = OpenArgs::new(Home::at(dir.join("home")));
         open.passphrase = Some(Passphrase::new(PASSPHRASE)?);
-        let mut stage = Stage::with(Core::open(open).await?, dir, sink, "bench-again").await?;
-        stage.n = 1_000_000_000;
+        let core = Core::open(open).await?;
+        // A name is used once.
+        let seq = core.ledger.head().await?.seq;
+        let name = format!("bench-{seq}");
+        let mut stage = Stage::with(core, dir, sink, &name).await?;
+        // Nor are its people those of an earlier run.
+        stage.n = 1_000_000_000 + u64::try_from(seq)?;
         Ok(stage)
     }
 

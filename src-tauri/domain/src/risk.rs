@@ -14,11 +14,13 @@ mod files;
 mod html;
 mod people;
 
-pub use domains::{Likeness, likeness};
+pub use domains::{Domains, Likeness, likeness};
 pub use files::program_kind;
 
+use crate::address::Mailbox;
 use crate::email::EmailView;
 use crate::proposal::Conversation;
+use std::collections::BTreeSet;
 
 /// How much a finding weighs (design section 10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,12 +73,23 @@ impl Finding {
 pub struct Known {
     /// The owner's own domains, lower case.
     pub own_domains: Vec<String>,
-    /// Addresses we had accepted mail to, lower case, with how often.
+    /// Addresses we had accepted mail to, lower case, with how often; those among [`spellings`] are enough.
     pub recipients: Vec<(String, u32)>,
     /// Domains of those and of customers in conversations, lower case, with how often.
-    pub domains: Vec<(String, u32)>,
+    pub domains: Domains,
     /// Digests of the attachments in the source's first draft.
     pub draft_attachments: Vec<String>,
+}
+
+/// Every address that an email goes to, in the forms under which it may be known: lower case, with the domain as written,
+/// in its `xn--` form and in letters.
+pub fn spellings(email: &EmailView) -> BTreeSet<String> {
+    let forms = |m: &Mailbox| {
+        let folded = m.folded();
+        let drawn = folded.rsplit_once('@').map(|(local, domain)| format!("{local}@{}", domains::drawn(domain)));
+        [Some(m.email.to_lowercase()), drawn, Some(folded)].into_iter().flatten()
+    };
+    email.recipients().flat_map(|(_, m)| forms(m)).collect()
 }
 
 /// All findings for an email, heaviest first, in the order of the fields within one weight.

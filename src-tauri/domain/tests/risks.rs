@@ -1,7 +1,7 @@
 //! R17: what a person is shown before approving.
 
 use countersign_domain::email::EmailView;
-use countersign_domain::risk::{Finding, Known, Likeness, Weight, findings, likeness, program_kind};
+use countersign_domain::risk::{Domains, Finding, Known, Likeness, Weight, findings, likeness, program_kind};
 use countersign_domain::{Conversation, Payload};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn known() -> Known {
     Known {
         own_domains: vec!["shop.example".into()],
         recipients: vec![("robin@customer.example".into(), 14)],
-        domains: vec![("customer.example".into(), 14), ("paypal.example".into(), 3)],
+        domains: Domains::from_iter([("customer.example", 14), ("paypal.example", 3)]),
         draft_attachments: vec![],
     }
 }
@@ -148,13 +148,13 @@ fn r17_honest_domains_are_not_called_look_alikes() {
     }
     none(&of(|v| v["to"][0]["email"] = json!("x@buyer.example")), "look_alike_domain");
     // Two large providers are a letter apart by chance; an imitation of one of them is none of them.
-    let mail = Known { domains: vec![("gmail.com".into(), 900)], ..Known::default() };
+    let mail = Known { domains: Domains::from_iter([("gmail.com", 900)]), ..Known::default() };
     let to = |address: &str| findings(&email(|v| v["to"][0]["email"] = json!(address)), None, &mail);
     none(&to("x@ymail.com"), "look_alike_domain");
     one(&to("x@gmaill.com"), "look_alike_domain", "to[0].email");
     // The well-known one is not the imitation of the rare one.
     let known =
-        Known { domains: vec![("customer.example".into(), 9), ("custmer.example".into(), 1)], ..Known::default() };
+        Known { domains: Domains::from_iter([("customer.example", 9), ("custmer.example", 1)]), ..Known::default() };
     none(&findings(&email(|_| {}), None, &known), "look_alike_domain");
 }
 

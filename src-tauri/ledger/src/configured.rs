@@ -20,12 +20,12 @@ statements! {
     // The head says how far was looked, also where nothing was told: the next time begins there.
     TOLD_SINCE = "SELECT h.seq AS upto, j.seq, j.at, j.action, j.kind, j.fact, j.by_whom, j.previous, j.hash, \
         p.hash AS hash_before, f.previous AS previous_after FROM ledger_head h \
-        LEFT JOIN journal j ON j.action IS NULL AND j.seq > $1 AND j.kind IN ('setting_changed', 'device_admitted', \
+        LEFT JOIN journal j ON j.action IS NULL AND j.kind <> 'delivered' AND j.seq > $1 AND j.kind IN ('setting_changed', 'device_admitted', \
             'device_withdrawn', 'destination_added', 'destination_changed', 'destination_removed', 'destination_paused', \
             'destination_resumed', 'source_added', 'source_revoked') \
         LEFT JOIN journal p ON p.seq = j.seq - 1 LEFT JOIN journal f ON f.seq = j.seq + 1 \
         WHERE h.one = 1 ORDER BY j.seq";
-    LAST_NUMBER = "SELECT fact FROM journal WHERE action IS NULL AND kind IN ('setting_changed', 'device_admitted', \
+    LAST_NUMBER = "SELECT fact FROM journal WHERE action IS NULL AND kind <> 'delivered' AND kind IN ('setting_changed', 'device_admitted', \
         'device_withdrawn', 'destination_added', 'destination_changed', 'destination_removed', 'destination_paused', \
         'destination_resumed', 'source_added', 'source_revoked') ORDER BY seq DESC LIMIT 1";
     PEOPLE = "SELECT name, created_at FROM people ORDER BY name";

@@ -65,6 +65,8 @@ struct Inner {
     id: String,
     /// What the journal tells of the configuration, as far as it was read.
     configured: std::sync::Mutex<Arc<configured::Configured>>,
+    /// The known domains of each environment, as far as they were read.
+    domains: tokio::sync::Mutex<read::KnownDomains>,
 }
 
 impl std::fmt::Debug for Ledger {

@@ -10,15 +10,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The schema this build knows.
-pub const SCHEMA: i64 = 2;
+pub const SCHEMA: i64 = 3;
 
 const SQLITE: [&str; SCHEMA as usize] = [
     include_str!("../../../migrations/sqlite/0001_ledger.sql"),
     include_str!("../../../migrations/sqlite/0002_doors.sql"),
+    include_str!("../../../migrations/sqlite/0003_sizes.sql"),
 ];
 const POSTGRES: [&str; SCHEMA as usize] = [
     include_str!("../../../migrations/postgres/0001_ledger.sql"),
     include_str!("../../../migrations/postgres/0002_doors.sql"),
+    include_str!("../../../migrations/postgres/0003_sizes.sql"),
 ];
 
 impl Ledger {
@@ -92,7 +94,9 @@ impl Ledger {
 
 async fn finish(pools: Pools, id: String) -> Result<Ledger, LedgerError> {
     let unmerged = std::sync::atomic::AtomicBool::new(true);
-    Ok(Ledger { inner: Arc::new(Inner { unmerged, pools, id, configured: Default::default() }) })
+    Ok(Ledger {
+        inner: Arc::new(Inner { unmerged, pools, id, configured: Default::default(), domains: Default::default() }),
+    })
 }
 
 async fn ledger_id(pools: &Pools) -> Result<String, LedgerError> {

@@ -8,12 +8,12 @@ use crate::types::{
     ActionRecord, AttemptRecord, DeliveryRecord, Detail, PayloadVersion, Related, SightingRecord, StoredApproval,
 };
 use crate::{Ledger, LedgerError, decide, followup, journal};
-use countersign_domain::risk::Known;
+use countersign_domain::risk::{Domains, Known};
 use countersign_domain::{
     ActionId, ApprovalId, Attachment, AttemptId, Conversation, DeliveryId, IdempotencyKey, Payload, WorkerId,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 statements! {
     BY_IDEMPOTENCY_KEY = concat!("SELECT ", action_columns!(), " FROM actions WHERE idempotency_key = $1");
@@ -23,7 +23,10 @@ statements! {
         AND step = $3 ORDER BY n LIMIT 500");
     DELIVERIES_OF = "SELECT d.n, d.source, d.event_id, d.request_id, d.at, da.disposition, da.reason, d.first \
         FROM delivery_actions da JOIN deliveries d ON d.n = da.delivery WHERE da.action = $1 ORDER BY d.n";
-    KNOWN_PEOPLE = "SELECT email, times FROM known_people WHERE environment = $1 ORDER BY times DESC, email LIMIT 20000";
+    KNOWN_PERSON = "SELECT times FROM known_people WHERE environment = $1 AND email = $2";
+    // The head says how far was looked: what a later transaction changes has its number or a higher one.
+    KNOWN_DOMAINS = "SELECT h.seq AS upto, d.domain, d.times FROM ledger_head h \
+        LEFT JOIN known_domains d ON d.environment = $1 AND d.changed >= $2 WHERE h.one = 1";
     SAME_PEOPLE = "SELECT o.n, o.state, o.delivery, o.last_crossed, o.accepted_at, q.email FROM action_people p \
         JOIN action_people q ON q.email = p.email JOIN actions o ON o.n = q.action \
         WHERE p.action = $1 AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
@@ -33,6 +36,9 @@ statements! {
         AND thread = $2 AND n <> $3 AND effect = $4 AND state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
         ORDER BY n DESC LIMIT 200";
 }
+
+/// Known domains by environment, and the change up to which they were read.
+pub(crate) type KnownDomains = BTreeMap<String, (i64, Domains)>;
 
 impl Ledger {
     pub async fn action(&self, id: ActionId) -> Result<Option<ActionRecord>, LedgerError> {
@@ -106,27 +112,40 @@ impl Ledger {
         })
     }
 
-    /// What this environment's own history knows about people and domains. The owner's own domains are the caller's.
-    pub async fn known_people(&self, environment: &str) -> Result<Known, LedgerError> {
-        let mut tx = self.pools().bare("reading known people").await?;
-        let rows = sqlx::query(KNOWN_PEOPLE)
-            .bind(environment.to_owned())
-            .fetch_all(&mut *tx)
-            .await
-            .map_err(|e| failed("reading known people", e))?;
+    /// What this environment's own history knows about `addresses` (lower case) and about domains. The owner's own domains
+    /// are the caller's.
+    pub async fn known_people(&self, environment: &str, addresses: &BTreeSet<String>) -> Result<Known, LedgerError> {
+        let doing = "reading known people";
+        let mut tx = self.pools().bare(doing).await?;
         let mut known = Known::default();
-        let mut domains: BTreeMap<String, u32> = BTreeMap::new();
-        for row in &rows {
-            let (email, times): (String, u32) = (row.text("email")?, row.num("times")?);
-            if let Some((_, domain)) = email.rsplit_once('@') {
-                *domains.entry(domain.to_owned()).or_default() += times;
-            }
+        for address in addresses {
+            let row = sqlx::query(KNOWN_PERSON)
+                .bind(environment.to_owned())
+                .bind(address.clone())
+                .fetch_optional(&mut *tx)
+                .await
+                .map_err(|e| failed(doing, e))?;
+            let times: u32 = row.map(|r| r.num("times")).transpose()?.unwrap_or(0);
             if times > 0 {
-                known.recipients.push((email, times));
+                known.recipients.push((address.clone(), times));
             }
         }
-        // Met in conversations only counts once, however many addresses a source tells of.
-        known.domains = domains.into_iter().map(|(domain, times)| (domain, times.max(1))).collect();
+        let mut kept = self.inner.domains.lock().await;
+        let (upto, domains) = kept.entry(environment.to_owned()).or_default();
+        let rows = sqlx::query(KNOWN_DOMAINS)
+            .bind(environment.to_owned())
+            .bind(*upto)
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(|e| failed(doing, e))?;
+        for row in &rows {
+            // Met in conversations only counts once, however many addresses a source tells of.
+            if let Some(domain) = row.text_or_null("domain")? {
+                domains.met(&domain, row.num::<u32>("times")?.max(1));
+            }
+            *upto = row.int("upto")?;
+        }
+        known.domains = domains.clone();
         Ok(known)
     }
 

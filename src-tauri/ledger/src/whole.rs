@@ -11,6 +11,7 @@ use countersign_domain::canonical::{canonical, sha256, tagged_hash};
 use countersign_domain::{Conversation, DeliveryId, json as strict};
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
+use std::collections::BTreeMap;
 
 statements! {
     COUNT_ACTIONS = "SELECT COUNT(*) AS many FROM actions";
@@ -25,6 +26,9 @@ statements! {
         WHERE delivery = $1 ORDER BY position";
     CONVERSATIONS = "SELECT hash, value FROM conversations WHERE hash > $1 ORDER BY hash LIMIT 200";
     ATTACHMENTS = "SELECT sha256, size, bytes FROM attachments WHERE sha256 > $1 ORDER BY sha256 LIMIT 4";
+    KNOWN_SINCE = "SELECT environment, email, times FROM known_people WHERE (environment, email) > ($1, $2) \
+        ORDER BY environment, email LIMIT 1000";
+    DOMAINS = "SELECT environment, domain, times FROM known_domains ORDER BY environment, domain";
     // $1 is 1 where a purge took what could be counted: then only too small a number shows.
     MISCOUNTED = "SELECT k.environment, k.email FROM known_people k WHERE k.times < (SELECT COUNT(*) FROM action_people p \
             JOIN actions a ON a.n = p.action WHERE p.email = k.email AND a.environment = k.environment \
@@ -82,8 +86,45 @@ impl Counted {
             let id = hex(&sha256(format!("{} {}", row.text("environment")?, row.text("email")?).as_bytes()));
             say("known person", &id[..8], "how often mail to them was accepted is not what the actions say");
         }
-        Ok(())
+        domains(conn, broken).await
     }
+}
+
+/// The sums by domain against the people they are made of.
+async fn domains(conn: &mut Conn, broken: &mut Vec<Broken>) -> Result<(), LedgerError> {
+    let doing = "verifying the domains mail was accepted for";
+    let mut sums: BTreeMap<(String, String), i64> = BTreeMap::new();
+    let mut last = (String::new(), String::new());
+    loop {
+        let rows = sqlx::query(KNOWN_SINCE)
+            .bind(last.0.clone())
+            .bind(last.1.clone())
+            .fetch_all(&mut *conn)
+            .await
+            .map_err(|e| failed(doing, e))?;
+        for row in &rows {
+            last = (row.text("environment")?, row.text("email")?);
+            if let Some((_, domain)) = last.1.split_once('@') {
+                *sums.entry((last.0.clone(), domain.to_owned())).or_default() += row.int("times")?;
+            }
+        }
+        if rows.is_empty() {
+            break;
+        }
+    }
+    for row in sqlx::query(DOMAINS).fetch_all(conn).await.map_err(|e| failed(doing, e))? {
+        let domain = (row.text("environment")?, row.text("domain")?);
+        if sums.remove(&domain) != Some(row.int("times")?) {
+            broken.push(known_domain(&domain, "how often mail to it was accepted is not what its people say"));
+        }
+    }
+    broken.extend(sums.keys().map(|domain| known_domain(domain, "its row is missing")));
+    Ok(())
+}
+
+fn known_domain((environment, domain): &(String, String), why: &str) -> Broken {
+    // No part of an address in what may be printed.
+    found("known domain", &hex(&sha256(format!("{environment} {domain}").as_bytes()))[..8], why)
 }
 
 pub(crate) async fn count(conn: &mut Conn, statement: &'static str) -> Result<i64, LedgerError> {

@@ -5,6 +5,9 @@ use super::{Finding, Known, Weight};
 use crate::address::Mailbox;
 use crate::email::EmailView;
 use crate::proposal::Conversation;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use unicode_security::{RestrictionLevel, RestrictionLevelDetection};
 
 /// How one domain resembles another.
@@ -77,7 +80,7 @@ fn below(domain: &str, parent: &str) -> bool {
 }
 
 /// The letters that are drawn for an `xn--` form, in lower case.
-fn drawn(domain: &str) -> String {
+pub(super) fn drawn(domain: &str) -> String {
     idna::domain_to_unicode(domain).0.to_lowercase()
 }
 
@@ -99,6 +102,92 @@ fn one_edit(a: &str, b: &str) -> bool {
     matches!((a, b), ([_], []) | ([], [_]) | ([_], [_])) || matches!((a, b), ([x, y], [z, w]) if x == w && y == z)
 }
 
+/// Domains that were met, with how often, and in which ways others may come close to them. Cheap to clone, and looking for
+/// those alike costs the same however many there are.
+#[derive(Clone, Debug, Default)]
+pub struct Domains(Arc<Index>);
+
+#[derive(Clone, Debug, Default)]
+struct Index {
+    met: Vec<Met>,
+    /// By the text they were told under, and by what they are compared under; numbers of `met`.
+    told: HashMap<String, usize>,
+    named: BTreeSet<(String, usize)>,
+    shaped: BTreeSet<(String, usize)>,
+    /// By the hash of each text that one letter less makes of their letters, and of the letters themselves: two texts that
+    /// are one edit apart share one of these.
+    near: BTreeSet<(u64, usize)>,
+}
+
+#[derive(Clone, Debug)]
+struct Met {
+    domain: String,
+    count: u32,
+}
+
+impl Domains {
+    /// Notes how often a domain (lower case) was met.
+    pub fn met(&mut self, domain: &str, count: u32) {
+        match self.0.told.get(domain).copied() {
+            Some(known) if self.0.met[known].count == count => {}
+            Some(known) => Arc::make_mut(&mut self.0).met[known].count = count,
+            None => {
+                let index = Arc::make_mut(&mut self.0);
+                let (number, folded) = (index.met.len(), folded_domain(domain));
+                index.told.insert(domain.to_owned(), number);
+                index.shaped.insert((shape(&folded), number));
+                index.near.extend(neighbours(&drawn(&folded)).map(|hash| (hash, number)));
+                index.named.insert((folded.clone(), number));
+                index.met.push(Met { domain: folded, count });
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.met.is_empty()
+    }
+
+    /// How often it was met; zero for never.
+    pub fn count(&self, domain: &str) -> u32 {
+        named(&self.0.named, domain).map(|i| self.0.met[i].count).max().unwrap_or(0)
+    }
+
+    /// Every one that [`likeness`] may find alike, each once, in the order they were met.
+    fn candidates(&self, domain: &str) -> impl Iterator<Item = &Met> {
+        let mut found: BTreeSet<usize> = named(&self.0.shaped, &shape(domain)).collect();
+        let fronts = domain.match_indices('.').map(|(dot, _)| &domain[..dot]);
+        found.extend(fronts.flat_map(|front| named(&self.0.named, front)));
+        for hash in neighbours(&drawn(domain)) {
+            found.extend(self.0.near.range((hash, 0)..=(hash, usize::MAX)).map(|(_, i)| *i));
+        }
+        found.into_iter().map(|i| &self.0.met[i])
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<(S, u32)> for Domains {
+    fn from_iter<T: IntoIterator<Item = (S, u32)>>(all: T) -> Domains {
+        let mut domains = Domains::default();
+        all.into_iter().for_each(|(domain, count)| domains.met(domain.as_ref(), count));
+        domains
+    }
+}
+
+fn named<'a>(set: &'a BTreeSet<(String, usize)>, name: &str) -> impl Iterator<Item = usize> + use<'a> {
+    let name = name.to_owned();
+    set.range((name.clone(), 0)..).take_while(move |(n, _)| *n == name).map(|(_, i)| *i)
+}
+
+/// Hashes of the text and of what it is without any one of its letters.
+fn neighbours(text: &str) -> impl Iterator<Item = u64> {
+    let hash = |text: &str| {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        hasher.finish()
+    };
+    let less = text.char_indices().map(|(at, c)| [&text[..at], &text[at + c.len_utf8()..]].concat());
+    std::iter::once(hash(text)).chain(less.map(move |t| hash(&t)).collect::<Vec<_>>())
+}
+
 /// A domain that others may imitate, with how often it was met. Our own weighs more than any.
 struct Established {
     domain: String,
@@ -106,13 +195,12 @@ struct Established {
     own: bool,
 }
 
+/// Our own domains and those of the people in the conversation; what was met before is [`Known::domains`].
 fn established(conversation: Option<&Conversation>, known: &Known) -> Vec<Established> {
     let own = known.own_domains.iter().map(|d| Established { domain: folded_domain(d), count: u32::MAX, own: true });
-    let met =
-        known.domains.iter().map(|(d, count)| Established { domain: folded_domain(d), count: *count, own: false });
     let people = conversation.into_iter().flat_map(Conversation::people);
     let told = people.map(|m| Established { domain: m.ascii_domain(), count: 1, own: false });
-    own.chain(met).chain(told).collect()
+    own.chain(told).collect()
 }
 
 pub(super) fn findings(email: &EmailView, conversation: Option<&Conversation>, known: &Known) -> Vec<Finding> {
@@ -131,22 +219,25 @@ fn look_alike(field: &str, domain: &str, established: &[Established], known: &Kn
     if is_own(domain, known) || PROVIDERS.contains(&domain) {
         return None;
     }
-    let used = |domain: &str| established.iter().filter(|e| e.domain == domain).map(|e| e.count).max().unwrap_or(0);
-    let count = used(domain);
+    let here = established.iter().filter(|e| e.domain == domain).map(|e| e.count).max().unwrap_or(0);
+    let count = here.max(known.domains.count(domain));
+    let met = known.domains.candidates(domain).map(|m| (m.domain.as_str(), m.count, false));
     // The rarer of two alike domains is the one to look at; of two strangers in one conversation it is nobody's turn.
     let model = established
         .iter()
-        .filter(|e| e.own || e.count > count)
-        .filter_map(|e| likeness(domain, &e.domain).map(|how| (e, how)))
-        .max_by_key(|(e, _)| e.count);
-    if let Some((model, how)) = model {
-        let (what, like) = (shown(domain), shown(&model.domain));
+        .map(|e| (e.domain.as_str(), e.count, e.own))
+        .chain(met)
+        .filter(|(_, times, own)| *own || *times > count)
+        .filter_map(|(model, times, own)| likeness(domain, model).map(|how| (model, times, own, how)))
+        .max_by_key(|(_, times, ..)| *times);
+    if let Some((model, times, own, how)) = model {
+        let (what, like) = (shown(domain), shown(model));
         let how = match how {
             Likeness::Shape => "the same to the eye as",
             Likeness::OneLetter => "one letter away from",
             Likeness::Front => "another domain than",
         };
-        let whose = if model.own { " (yours)".to_owned() } else { format!(" (met {} times)", model.count) };
+        let whose = if own { " (yours)".to_owned() } else { format!(" (met {times} times)") };
         let text = format!("Look-alike domain: {what} (met {count} times) is {how} {like}{whose}.");
         return Some(Finding::new("look_alike_domain", field, Weight::Stop, text));
     }

@@ -8,7 +8,7 @@ use crate::home::LIVE;
 use crate::keychain::SANDBOX;
 use crate::view::{ActionPage, Counts, DestinationRow, ErrorDoc, FindingDoc, NotTakenRow, Overview, SearchFilters};
 use countersign_domain::payload::EFFECTS;
-use countersign_domain::risk::{self, Known};
+use countersign_domain::risk;
 use countersign_domain::{State, Timestamp};
 use countersign_ledger::{Cursor, DestinationRecord, Page, PageFilter, RowRecord, SearchFilter};
 use std::collections::{BTreeSet, HashMap};
@@ -188,11 +188,11 @@ impl Desk {
 
     async fn page_doc(&self, page: Page<RowRecord>) -> Result<ActionPage, Failure> {
         let now = self.now();
-        let mut known = HashMap::new();
+        let mut own_domains = HashMap::new();
         let mut actions = Vec::with_capacity(page.rows.len());
         for row in &page.rows {
             let findings = match row.standing.state {
-                State::Prepared => self.row_findings(row, &mut known).await?,
+                State::Prepared => self.row_findings(row, &mut own_domains).await?,
                 State::NeedsReview
                 | State::Approved
                 | State::InProgress
@@ -216,14 +216,16 @@ impl Desk {
     async fn row_findings(
         &self,
         row: &RowRecord,
-        known: &mut HashMap<String, Known>,
+        own_domains: &mut HashMap<String, Vec<String>>,
     ) -> Result<Vec<FindingDoc>, Failure> {
         let (payload, conversation) = self.ledger().current(row.id).await?;
         let Some(email) = payload.email() else { return Ok(Vec::new()) };
-        if !known.contains_key(&row.environment) {
-            known.insert(row.environment.clone(), self.known_in(&row.environment).await?);
+        if !own_domains.contains_key(&row.environment) {
+            own_domains.insert(row.environment.clone(), self.own_domains(&row.environment).await?);
         }
-        let mut found = risk::findings(&email, conversation.as_ref(), &known[&row.environment]);
+        let mut known = self.ledger().known_people(&row.environment, &risk::spellings(&email)).await?;
+        known.own_domains.clone_from(&own_domains[&row.environment]);
+        let mut found = risk::findings(&email, conversation.as_ref(), &known);
         found.sort_by_key(|f| std::cmp::Reverse(f.weight));
         let cleared = self.ledger().cleared(row.id).await?;
         Ok(found.into_iter().map(|f| super::risks::doc(f, row.payload_version, &cleared)).collect())

@@ -231,7 +231,7 @@ impl Desk {
     }
 
     async fn mail_findings(&self, detail: &Detail, email: &EmailView, open: bool) -> Result<Vec<Finding>, Failure> {
-        let known = self.known(detail).await?;
+        let known = self.known(detail, email).await?;
         let mut all = risk::findings(email, detail.conversation.as_ref(), &known);
         if let Some(checked) = self.checked(detail).await? {
             all.extend(checked.findings(email, &known.own_domains));
@@ -253,8 +253,8 @@ impl Desk {
         Ok(related)
     }
 
-    async fn known(&self, detail: &Detail) -> Result<risk::Known, Failure> {
-        let mut known = self.known_in(&detail.record.row.environment).await?;
+    async fn known(&self, detail: &Detail, email: &EmailView) -> Result<risk::Known, Failure> {
+        let mut known = self.known_in(&detail.record.row.environment, email).await?;
         if known.draft_attachments.is_empty() {
             let first = detail.payloads.iter().find(|p| p.version == 1).and_then(|p| p.payload.as_ref());
             known.draft_attachments =
@@ -263,15 +263,22 @@ impl Desk {
         Ok(known)
     }
 
-    /// What our own ledger knows about people and domains of an environment.
-    pub(super) async fn known_in(&self, environment: &str) -> Result<risk::Known, Failure> {
-        let mut known = self.ledger().known_people(environment).await?;
-        for destination in self.ledger().destinations(Some(environment)).await? {
-            known.own_domains.extend(own_domains(&destination.config["file"]));
-        }
-        known.own_domains.sort();
-        known.own_domains.dedup();
+    /// What our own ledger knows about an email's people and about domains of an environment.
+    async fn known_in(&self, environment: &str, email: &EmailView) -> Result<risk::Known, Failure> {
+        let mut known = self.ledger().known_people(environment, &risk::spellings(email)).await?;
+        known.own_domains = self.own_domains(environment).await?;
         Ok(known)
+    }
+
+    /// Domains of an environment's senders, each once.
+    pub(super) async fn own_domains(&self, environment: &str) -> Result<Vec<String>, Failure> {
+        let mut own = Vec::new();
+        for destination in self.ledger().destinations(Some(environment)).await? {
+            own.extend(own_domains(&destination.config["file"]));
+        }
+        own.sort();
+        own.dedup();
+        Ok(own)
     }
 
     /// What the mailbox said about the conversation this action has now; None where that was not asked yet.

@@ -7,6 +7,7 @@
 mod copies;
 mod fill;
 mod lifecycle;
+mod process;
 mod raw;
 mod search;
 mod sending;

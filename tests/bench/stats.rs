@@ -20,7 +20,12 @@ pub fn millis(d: Duration) -> f64 {
 /// CPU time of the whole process so far, user and system, in milliseconds: utime and stime of /proc/self/stat would come
 /// in ticks of 10 ms, so the scheduler's own account of every thread is added up.
 pub fn cpu_millis() -> f64 {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    cpu_of("/proc/self/task")
+}
+
+/// The same of the process whose `task` folder that is.
+pub fn cpu_of(tasks: &str) -> f64 {
+    let Ok(tasks) = std::fs::read_dir(tasks) else { return 0.0 };
     let nanos: u64 = tasks
         .flatten()
         .filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok())

@@ -134,16 +134,16 @@ on_both!(r17_accepted_mail_makes_people_known_and_relates_later_actions, async |
     s.attempt(id, &accepted()).await;
     let known = s.ledger.known_people("live", &robin).await.expect("read");
     assert_eq!(known.recipients, [("robin@customer.example".to_owned(), 1)]);
+    let second = s.prepared("req-2").await;
+    let related = s.ledger.related(second).await.expect("read");
+    assert_eq!((related.len(), related[0].action, related[0].same_thread), (1, id, true));
+    assert_eq!(related[0].recipient.as_deref(), Some("robin@customer.example"));
     for n in 2..4 {
         let again = s.approved(&format!("more-{n}")).await;
         s.attempt(again, &accepted()).await;
         let known = s.ledger.known_people("live", &robin).await.expect("read");
         assert_eq!(known.domains.count("customer.example"), n, "an open ledger reads on");
     }
-    let second = s.prepared("req-2").await;
-    let related = s.ledger.related(second).await.expect("read");
-    assert_eq!((related.len(), related[0].action, related[0].same_thread), (1, id, true));
-    assert_eq!(related[0].recipient.as_deref(), Some("robin@customer.example"));
 });
 
 /// An unknown action that was repeated under its key and crossed again, with what was known before.

@@ -394,3 +394,49 @@ fn findings_come_heaviest_first() {
     let names = [Weight::Fact, Weight::Note, Weight::Look, Weight::Stop].map(Weight::name);
     assert_eq!(names, ["fact", "note", "look", "stop"]);
 }
+
+#[test]
+fn r17_among_many_known_domains_exactly_those_alike_are_found() {
+    // Every way of coming close, each beside one that does not: what is looked up must be what comparing all would find.
+    let known = [
+        "customer.example",
+        "bücher.example",
+        "paypal.test",
+        "mail1.long-name.example",
+        "clean-water.example",
+        "short.ly",
+        "post.example.org",
+    ];
+    let asked = [
+        "custmer.example",
+        "custoomer.example",
+        "cusotmer.example",
+        "kustomer.example",
+        "customer.exampel",
+        "customer.example.test",
+        "sub.customer.example",
+        "cvstoomer.example",
+        "xn--bcher-kva.example",
+        "bucher.example",
+        "paypa1.test",
+        "pаypal.test",
+        "mail2.long-name.example",
+        "dean-water.example",
+        "shart.ly",
+        "post.example.com",
+        "example.org",
+    ];
+    let domains: Domains = known.iter().map(|d| (d, 5)).collect();
+    let mut alike = 0;
+    for domain in asked {
+        let mail = email(|v| v["to"] = json!([{ "email": format!("a@{domain}") }]));
+        let ascii = mail.to[0].ascii_domain();
+        let all = findings(&mail, None, &Known { domains: domains.clone(), ..Known::default() });
+        let found = all.iter().any(|f| f.code == "look_alike_domain" && f.text.contains("met 5 times"));
+        let folded = |d: &str| countersign_domain::address::ascii_domain(d).expect("a domain");
+        let wanted = known.iter().any(|k| likeness(&ascii, &folded(k)).is_some());
+        assert_eq!(found, wanted, "{domain}: {all:#?}");
+        alike += usize::from(wanted);
+    }
+    assert!((8..asked.len() - 2).contains(&alike), "{alike} of {}", asked.len());
+}

@@ -6,7 +6,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `open`, `place`, `tx` | making and opening, where it may lie, connections and transactions |
-//! | `apply`, `journal`, `rows` | the one write path for state, the chain, rows to values and back |
+//! | `apply`, `journal`, `rows`, `lines` | the one write path for state, the chain, rows to values and back, many at once |
 //! | `receive`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
 //! | `read`, `page`, `search` | one action with its history; lists; full text |
@@ -29,6 +29,7 @@ mod doors;
 mod error;
 mod followup;
 mod journal;
+mod lines;
 mod open;
 mod page;
 mod place;

@@ -1,7 +1,8 @@
 //! Lists. Keyset pages over indexes that begin with what is asked for: as fast at a million actions as at a hundred.
 
+use crate::lines::{self, Bind};
 use crate::rows::{Action, Get, action_columns};
-use crate::tx::{Conn, failed, statements};
+use crate::tx::{Conn, Engine, failed, statements};
 use crate::types::{Cursor, NotTaken, Page, PageFilter, RowRecord, StateCounts};
 use crate::{Ledger, LedgerError};
 use countersign_domain::{DeliveryId, State};
@@ -39,19 +40,20 @@ impl Ledger {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<RowRecord>, LedgerError> {
+        let engine = self.pools().engine;
         let mut tx = self.pools().read("reading a page").await?;
         let limit = limit.clamp(1, 500);
         let from = after.map_or(if filter.oldest_first { 0 } else { i64::MAX }, |c| c.0);
         let mut rows = Vec::new();
         let mut more = false;
         if filter.states.is_empty() {
-            (rows, more) = some(&mut tx, filter, None, from, limit).await?;
+            (rows, more) = some(&mut tx, engine, filter, None, from, limit).await?;
         } else {
             // One indexed range per environment and state, merged: no sort over everything.
             for environment in environments(&mut tx, filter).await? {
                 let one = PageFilter { environment: Some(environment), ..filter.clone() };
                 for state in &filter.states {
-                    let (found, goes_on) = some(&mut tx, &one, Some(*state), from, limit).await?;
+                    let (found, goes_on) = some(&mut tx, engine, &one, Some(*state), from, limit).await?;
                     rows.extend(found);
                     more |= goes_on;
                 }
@@ -75,16 +77,15 @@ impl Ledger {
         let mut rows = Vec::new();
         let mut more = false;
         for state in states {
-            let found = sqlx::query(UNREVISED_BY_STATE)
-                .bind(environment.to_owned())
-                .bind(state.name())
-                .bind(after.map_or(i64::MAX, |c| c.0))
-                .bind(i64::from(limit) + 1)
-                .fetch_all(&mut *tx)
-                .await
-                .map_err(|e| failed(doing, e))?;
-            more |= found.len() > limit as usize;
-            rows.extend(Action::read_all(&found)?);
+            let binds = [
+                Bind::Text(environment.to_owned()),
+                Bind::Text(state.name().to_owned()),
+                Bind::Int(after.map_or(i64::MAX, |c| c.0)),
+                Bind::Int(i64::from(limit) + 1),
+            ];
+            let (found, many) = lines::select(&mut tx, self.pools().engine, UNREVISED_BY_STATE, &binds, doing).await?;
+            more |= many > limit as usize;
+            rows.extend(found);
         }
         rows.sort_by_key(|a| -a.n);
         Ok(page_of(rows, limit, more))
@@ -148,6 +149,7 @@ async fn environments(conn: &mut Conn, filter: &PageFilter) -> Result<Vec<String
 
 async fn some(
     conn: &mut Conn,
+    engine: Engine,
     filter: &PageFilter,
     state: Option<State>,
     from: i64,
@@ -161,14 +163,9 @@ async fn some(
         (None, _, false) => PAGE_OF_ALL,
         (None, _, true) => PAGE_OF_ALL_OLDEST,
     };
-    let mut query = sqlx::query(statement);
-    if let Some(environment) = &filter.environment {
-        query = query.bind(environment.clone());
-    }
-    if let Some(state) = state {
-        query = query.bind(state.name());
-    }
-    let rows =
-        query.bind(from).bind(i64::from(limit) + 1).fetch_all(conn).await.map_err(|e| failed("reading a page", e))?;
-    Ok((Action::read_all(&rows)?, rows.len() > limit as usize))
+    let mut binds: Vec<Bind> = filter.environment.iter().cloned().map(Bind::Text).collect();
+    binds.extend(state.filter(|_| filter.environment.is_some()).map(|s| Bind::Text(s.name().to_owned())));
+    binds.extend([Bind::Int(from), Bind::Int(i64::from(limit) + 1)]);
+    let (rows, many) = lines::select(conn, engine, statement, &binds, "reading a page").await?;
+    Ok((rows, many > limit as usize))
 }

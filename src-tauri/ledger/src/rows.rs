@@ -73,7 +73,7 @@ pub(crate) trait Get {
     }
 }
 
-fn unreadable(column: &'static str) -> LedgerError {
+pub(crate) fn unreadable(column: &'static str) -> LedgerError {
     LedgerError::corrupt("column", column, "it cannot be read as its type")
 }
 
@@ -200,7 +200,7 @@ impl Action {
     }
 
     /// The readable ones of a list.
-    pub(crate) fn read_all(rows: &[AnyRow]) -> Result<Vec<Action>, LedgerError> {
+    pub(crate) fn read_all(rows: &[impl Get]) -> Result<Vec<Action>, LedgerError> {
         let mut all = Vec::with_capacity(rows.len());
         for row in rows {
             all.extend(Action::read(row).map(Some).or_else(skip_damaged)?);
@@ -209,7 +209,7 @@ impl Action {
     }
 
     /// Reads a row and checks it against itself.
-    pub(crate) fn read(row: &AnyRow) -> Result<Action, LedgerError> {
+    pub(crate) fn read(row: &impl Get) -> Result<Action, LedgerError> {
         let n = row.int("n")?;
         Action::read_unnamed(row).map_err(|e| match e {
             LedgerError::Corrupt { what: "column", id, why } => {
@@ -219,7 +219,7 @@ impl Action {
         })
     }
 
-    fn read_unnamed(row: &AnyRow) -> Result<Action, LedgerError> {
+    fn read_unnamed(row: &impl Get) -> Result<Action, LedgerError> {
         let standing = Standing {
             state: row.parsed::<State>("state")?,
             attempts: row.num("attempts")?,
@@ -451,7 +451,7 @@ pub(crate) fn skip_damaged<T>(error: LedgerError) -> Result<Option<T>, LedgerErr
 }
 
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(
-    row: &AnyRow,
+    row: &impl Get,
     column: &'static str,
 ) -> Result<Option<T>, LedgerError> {
     row.text_or_null(column)?

@@ -4,6 +4,7 @@
 //! The index is fed outside the transactions of decisions: a change puts the action on a list (a trigger does), and
 //! `feed_search_index` works the list off on a connection of its own and merges when nothing waits.
 
+use crate::lines::{self, Bind};
 use crate::page::page_of;
 use crate::rows::{Action, Get, action_columns, hex};
 use crate::tx::{Conn, Durable, Engine, Write, failed, statements};
@@ -96,15 +97,14 @@ impl Ledger {
             page.next = page.next.filter(|_| page.rows.len() == limit as usize);
             return Ok(page);
         }
-        let rows = sqlx::query(statement)
-            .bind(query)
-            .bind(after.map_or(below, |c| c.0.min(below)))
-            .bind(above)
-            .bind(i64::from(limit) + 1)
-            .fetch_all(&mut *tx)
-            .await
-            .map_err(|e| failed("searching", e))?;
-        let mut page = page_of(Action::read_all(&rows)?, limit, rows.len() > limit as usize);
+        let binds = [
+            Bind::Text(query),
+            Bind::Int(after.map_or(below, |c| c.0.min(below))),
+            Bind::Int(above),
+            Bind::Int(i64::from(limit) + 1),
+        ];
+        let (rows, many) = lines::select(&mut tx, engine, statement, &binds, "searching").await?;
+        let mut page = page_of(rows, limit, many > limit as usize);
         // The index may lag behind a state by a moment; what is shown is what is.
         page.rows.retain(|r| filter.state.is_none_or(|s| r.standing.state == s));
         Ok(page)

@@ -1,7 +1,7 @@
 //! `cargo xtask bench [NAME…]`: ratios and counts, never wall times alone (the machine may be busy).
 //!
 //! Each measurement is one function in [`ALL`]; it prints what it found and its target, and fails if it could not
-//! measure. They run on the release build, on a real disk.
+//! measure. They run on the optimised build (profile `bench`), on a real disk.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -33,10 +33,10 @@ fn product(words: &[&OsStr]) -> Result<(), String> {
 pub fn run(names: &[&str]) -> Result<(), String> {
     let node: Node = setup(packages::Needs::Test)?;
     page::build(&node)?;
-    sh::run(
-        "release build",
-        cargo().args(["build", "--release", "--workspace", "--bins", "--example", "bare", "--quiet"]),
-    )?;
+    // One build for all: the programs and what measures them.
+    let what = ["--bins", "--example", "bare", "--bench", "product"];
+    sh::run("optimised build", cargo().args(["build", "--profile", "bench", "--workspace", "--quiet"]).args(what))?;
+    packages::peers();
     let scratch = sh::TARGET.join("bench");
     let chosen: Vec<&Measurement> = ALL.iter().filter(|(name, _)| names.is_empty() || names.contains(name)).collect();
     if chosen.is_empty() {

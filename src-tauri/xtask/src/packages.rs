@@ -69,6 +69,18 @@ pub fn install(needs: Needs, node: bool) -> Result<(), String> {
     apt(&missing)
 }
 
+/// Mail programs whose memory `bench` compares ours with. Where they cannot be had that comparison is left out.
+pub fn peers() {
+    let missing: Vec<&str> =
+        ["thunderbird", "claws-mail"].into_iter().filter(|name| sh::find(name).is_none()).collect();
+    if !missing.is_empty() && release_says("ID=debian") {
+        say(&format!("To compare memory with mail programs, these are installed: {}", missing.join(" ")));
+        if let Err(why) = apt(&missing) {
+            say(&format!("They cannot be installed ({why}); the comparison is left out"));
+        }
+    }
+}
+
 fn apt(packages: &[&str]) -> Result<(), String> {
     // A package may start its service when it is installed; ours are started by the tests, with a configuration of
     // their own. The policy file says "not now" to all of them and goes again.

@@ -59,6 +59,12 @@ const COMMANDS: &[&str] = &[
     "quiet_until_tomorrow",
     "back_up",
     "purge",
+    "tally",
+    "insights",
+    "wire",
+    "outcome_hook",
+    "set_outcome_hook",
+    "remove_outcome_hook",
 ];
 
 fn main() {

@@ -2,8 +2,8 @@
 
 use countersign_domain::{ActionId, State as Stand, Verdict};
 use countersign_engine::view::{
-    ActionDoc, ActionPage, ApproveOne, ApprovedOne, ErrorDoc, FeedEvent, FileDoc, FindingDoc, NotTakenRow, Overview,
-    SearchFilters,
+    ActionDoc, ActionPage, ApproveOne, ApprovedOne, ErrorDoc, FeedEvent, FileDoc, FindingDoc, InsightsDoc, NotTakenRow,
+    Overview, SearchFilters, TallyDoc, WireDoc,
 };
 use countersign_engine::{Code, Desk, Failure};
 use serde::Serialize;
@@ -419,6 +419,29 @@ pub(crate) async fn quit(app: AppHandle, shell: State<'_, Shell>, put_back: bool
             }
             worker::quit(&app, 0);
             Ok(())
+        }
+        .await,
+    )
+}
+
+/// What a range of History holds, in bins that begin at each of `starts` (milliseconds since 1970).
+#[tauri::command]
+pub(crate) async fn tally(shell: State<'_, Shell>, starts: Vec<i64>, destination: Option<String>) -> Answer<TallyDoc> {
+    told(async { shell.desk().await?.tally(&starts, destination.as_deref()).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn insights(shell: State<'_, Shell>, starts: Vec<i64>) -> Answer<InsightsDoc> {
+    told(async { shell.desk().await?.insights(&starts).await }.await)
+}
+
+/// The bytes that leave, or would.
+#[tauri::command]
+pub(crate) async fn wire(shell: State<'_, Shell>, id: String) -> Answer<WireDoc> {
+    told(
+        async {
+            let (desk, id) = on(&shell, &id).await?;
+            desk.wire(id).await
         }
         .await,
     )

@@ -101,6 +101,12 @@ pub fn run() -> ExitCode {
             commands::set_up::quiet_until_tomorrow,
             commands::set_up::back_up,
             commands::set_up::purge,
+            commands::tally,
+            commands::insights,
+            commands::wire,
+            commands::set_up::outcome_hook,
+            commands::set_up::set_outcome_hook,
+            commands::set_up::remove_outcome_hook,
         ])
         .setup(move |app| {
             let (painted, seen) = mpsc::channel();

@@ -5,14 +5,30 @@ use tauri::{AppHandle, Emitter, Manager, Url, WebviewUrl, WebviewWindow, Webview
 
 pub(crate) const MAIN: &str = "main";
 
+/// The size the window wants at first, and what a title bar takes away from a screen, in logical pixels.
+const WANTED: (f64, f64) = (1280.0, 800.0);
+const SMALLEST: (f64, f64) = (960.0, 640.0);
+const TITLE_BAR: f64 = 40.0;
+
 pub(crate) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
+    let screen = app.primary_monitor().ok().flatten().map(|monitor| {
+        let free = monitor.work_area().size.to_logical::<f64>(monitor.scale_factor());
+        (free.width, free.height)
+    });
+    let (width, height) = fitting(screen);
     WebviewWindowBuilder::new(app, MAIN, WebviewUrl::default())
         .title("Countersign")
-        .inner_size(1280.0, 800.0)
-        .min_inner_size(960.0, 640.0)
+        .inner_size(width, height)
+        .min_inner_size(SMALLEST.0, SMALLEST.1)
         .on_navigation(stays_here)
         .on_new_window(|_, _| NewWindowResponse::Deny)
         .build()
+}
+
+/// No larger than what the screen has free, so that the approval bar is on it; never below the smallest size.
+fn fitting(free: Option<(f64, f64)>) -> (f64, f64) {
+    let Some((width, height)) = free else { return WANTED };
+    (WANTED.0.min(width).max(SMALLEST.0), WANTED.1.min(height - TITLE_BAR).max(SMALLEST.1))
 }
 
 /// Only our own page, and the frame that shows a customer's HTML, which is part of it.
@@ -51,6 +67,14 @@ pub(crate) fn go(app: &AppHandle, screen: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn r37_the_window_fits_the_screen_with_its_title_bar() {
+        assert_eq!(fitting(None), WANTED);
+        assert_eq!(fitting(Some((1920.0, 1080.0))), WANTED);
+        assert_eq!(fitting(Some((1280.0, 800.0))), (1280.0, 760.0));
+        assert_eq!(fitting(Some((800.0, 600.0))), SMALLEST);
+    }
 
     #[test]
     fn the_page_goes_nowhere_else() {

@@ -23,6 +23,28 @@ fn add(world: &World, name: &str, kind: &str, table: &str, secret: &str) -> test
 }
 
 #[test]
+fn r06_whether_it_repeats_by_itself_is_chosen_by_command_where_a_repeat_is_recognised() {
+    let world = World::sandbox();
+    let (_runtime, api) = double(Box::new(Resend::new("re_good_key")));
+    let table = format!("base_url = \"{}\"\nfrom = [\"support@shop.example\"]\n", api.base_url());
+    add(&world, "mail-api", "resend", &table, "re_good_key").expect(0);
+    let listed = || {
+        let all = world.cli.ok(&["destination", "list"]);
+        let found = all["destinations"].as_array().expect("a list").iter().find(|d| d["name"] == "mail-api").cloned();
+        found.expect("it is there")["repeats_by_itself"].clone()
+    };
+    assert_eq!(listed(), true, "on from the start where the contract has a native key");
+    assert_eq!(world.cli.ok(&["destination", "repeat", "mail-api", "off"])["repeats_by_itself"], false);
+    assert_eq!(listed(), false);
+    world.cli.ok(&["destination", "repeat", "mail-api", "on"]);
+    assert_eq!(listed(), true);
+    let mailbox = world.cli.run(&["destination", "repeat", "sandbox-mailbox", "on"]).expect(2);
+    assert_eq!(mailbox.error()["field"], "name", "a mail server recognises no repeat");
+    world.cli.run(&["destination", "repeat", "nothing", "off"]).expect(5);
+    assert_eq!(world.cli.ok(&["verify"])["broken"], json!([]));
+}
+
+#[test]
 fn r34_a_mail_api_is_added_tried_explained_and_sent_to() {
     let world = World::sandbox();
     let (_runtime, api) = double(Box::new(Resend::new("re_good_key")));

@@ -4,6 +4,7 @@ use crate::outcomes::Far;
 use crate::shared::{START, World, at, email, text};
 use countersign_sandbox::Fault;
 use serde_json::{Value, json};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -193,4 +194,42 @@ fn r09_a_listener_that_is_gone_is_told_nothing_more_and_bad_addresses_are_refuse
     approved(&world, "r-2");
     world.cli.run(&["dispatch", "--until-idle"]).expect(0);
     assert_eq!((ear.heard().len(), log(&world).len()), (1, 1), "nothing is queued without a listener");
+}
+
+/// What a person with the file could do, or a disk that takes no more.
+fn on_the_file(world: &World, statement: &str) {
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite://{}", world.scratch.join("home/ledger.db").display());
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        let mut conn = AnyConnection::connect(&url).await.expect("connects");
+        sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut conn).await.expect("it is taken");
+        conn.close().await.expect("closed");
+    });
+}
+
+#[test]
+fn r09_a_webhook_that_could_not_be_stored_leaves_the_one_before_as_it_was() {
+    let world = World::sandbox();
+    let _far = Far::set_up(&world);
+    let (first, second) = (Ear::answering(&[]), Ear::answering(&[]));
+    let made = world.cli.ok(&["source", "outcome", "far", "--url", &first.url]);
+    let secret = text(&made["signing_secret"]).to_owned();
+    on_the_file(&world, "CREATE TRIGGER no_more BEFORE UPDATE ON outcome_hooks BEGIN SELECT RAISE(ABORT, 'no'); END");
+    let refused = world.cli.run(&["source", "outcome", "far", "--url", &second.url]);
+    assert_ne!(refused.code, 0, "the ledger took nothing");
+    on_the_file(&world, "DROP TRIGGER no_more");
+    approved(&world, "r-1");
+    world.cli.run(&["dispatch", "--until-idle"]).expect(0);
+    assert_eq!((first.heard().len(), second.heard().len()), (1, 0), "{:?}", log(&world));
+    let heard = first.heard().remove(0);
+    assert!(peers::verifies(&secret, &heard.headers, &heard.body), "signed with what its listener was given");
+
+    // The next one has a secret of its own, and the first one's is no use any more.
+    let next = world.cli.ok(&["source", "outcome", "far", "--url", &second.url]);
+    approved(&world, "r-2");
+    world.cli.run(&["dispatch", "--until-idle"]).expect(0);
+    assert_eq!((first.heard().len(), second.heard().len()), (1, 1));
+    let heard = second.heard().remove(0);
+    assert!(peers::verifies(text(&next["signing_secret"]), &heard.headers, &heard.body));
+    assert!(!peers::verifies(&secret, &heard.headers, &heard.body));
 }

@@ -5,6 +5,7 @@ mod claim;
 mod decide;
 mod directory;
 mod files;
+mod insights;
 mod phases;
 mod plans;
 mod receive;

@@ -91,3 +91,21 @@ async fn r37_no_list_claim_or_look_walks_a_whole_table() {
     assert!(whole.is_empty(), "search: {plan:#?}");
     assert!(plan.iter().any(|l| l.contains("VIRTUAL TABLE")), "search: {plan:#?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r37_counting_walks_its_range_of_an_index_and_nothing_more() {
+    let s = Stage::sqlite().await;
+    let counting: Vec<_> =
+        countersign_ledger::shared_statements().into_iter().filter(|(file, ..)| *file == "insights").collect();
+    assert!(counting.len() >= 10, "{counting:?}");
+    for (_, name, text) in counting {
+        let plan = plan(&s, text).await;
+        let derived = ["SCAN went", "SCAN twice", "SCAN times"];
+        let whole: Vec<_> = walks(&plan).into_iter().filter(|l| !derived.iter().any(|d| l.contains(d))).collect();
+        assert!(whole.is_empty(), "{name}: {plan:#?}");
+        assert!(plan.iter().any(|l| l.starts_with("SEARCH")), "{name}: {plan:#?}");
+        let range =
+            name.starts_with("EVERY") || name == "STILL_ASKED" || plan.iter().any(|l| l.contains("actions_page"));
+        assert!(range, "{name} begins somewhere else: {plan:#?}");
+    }
+}

@@ -182,4 +182,15 @@ export const guards = [
     await none(page, ids);
     for (const id of ids) assert.equal(await approvals(page, id), 0);
   }],
+  ...["resend", "mailbox"].map((kind) => [`r06_a_hold_that_could_not_be_read_is_said_when_adding_a_${kind}`, { query: "?noprefs", hash: "#/destinations" }, async (page) => {
+    await page.click("[data-do=add]");
+    await page.click(`[data-kind=${kind}]`);
+    if (kind === "mailbox") {
+      await page.fill("#m-from", "hello@brackenhall.example");
+      await press(page, "Tab");
+      await page.fill("#m-password", "secret");
+      await press(page, "Enter");
+    }
+    assert.match(await page.textContent("[data-hold-problem]"), /could not be read, so 10 seconds/);
+  }]),
 ];

@@ -172,6 +172,8 @@ pub enum Destination {
     Prepare(Name),
     /// What it promises, in plain words
     Contract(Name),
+    /// Whether an unknown outcome there is finished under the same key by itself, where its contract makes that safe
+    Repeat(DestinationRepeat),
     /// Remove one; its name is never used again
     Remove(Name),
 }
@@ -191,6 +193,12 @@ pub struct DestinationTest {
     /// Also send one test message to this address
     #[arg(long, value_name = "ADDRESS")]
     pub send_to: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct DestinationRepeat {
+    pub name: String,
+    pub to: Switch,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `document`, `words` | one action as the document of interfaces.md; offers, what comes next, contracts in words |
 //! | `lists`, `export` | pages, search, counts, the overview; the record as a file |
+//! | `insights` | counts over a range of time; the bytes of one action |
 //! | `risks`, `follows`, `records` | findings, and what was cleared; the record at a CRM |
 //! | `decide` | edit, approve and the other decisions |
 //! | `files`, `preferences` | files a person attaches; what they set, backup, retention |
@@ -15,6 +16,7 @@ mod export;
 mod files;
 mod follows;
 mod forms;
+mod insights;
 mod lists;
 mod outcomes;
 mod preferences;

@@ -65,9 +65,11 @@ impl Core {
 
     async fn tell(&self, call: &OutcomeCall) -> Result<(Told, String), Failure> {
         let hook = self.ledger.outcome_hook(&call.source).await?;
-        let secret = self.keychain.outcome_secret(&call.source).await?;
-        let (Some(hook), Some(secret)) = (hook, secret) else {
-            return Ok((Told::Gone, "there is no outcome webhook or no signing secret any more".into()));
+        let Some(hook) = hook else {
+            return Ok((Told::Gone, "there is no outcome webhook any more".into()));
+        };
+        let Some(secret) = self.keychain.outcome_secret(&call.source, hook.added_at).await? else {
+            return Ok((Told::Gone, "there is no signing secret any more".into()));
         };
         let listener = match Listener::at(&hook.url) {
             Ok(listener) => listener,

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
+mod insights;
 mod window;
 
+pub use insights::{CheckCount, InsightsDoc, SettledDoc, SourceShareDoc, TallyBin, TallyDoc, WireDoc};
 pub use window::{DestinationForm, FileDoc, FormFieldDoc, HeldRow, KindDoc, Preferences, PurgedDoc};
 
 /// Times are RFC 3339 in UTC (`2026-11-02T09:15:00Z`), ids are texts such as `A-17`.

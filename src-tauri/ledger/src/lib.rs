@@ -28,6 +28,7 @@ mod directory;
 mod doors;
 mod error;
 mod followup;
+mod insights;
 mod journal;
 mod lines;
 mod open;
@@ -48,6 +49,7 @@ mod verify;
 mod whole;
 
 pub use error::{Conflict, LedgerError};
+pub use insights::{ApprovalTimes, Insights, QUARTER, QuarterCount, SourceShare, Tally, WasUnclear};
 pub use open::SCHEMA;
 pub use types::*;
 
@@ -116,6 +118,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(of("directory", directory::STATEMENTS))
         .chain(of("doors", doors::STATEMENTS))
         .chain(of("followup", followup::STATEMENTS))
+        .chain(of("insights", insights::STATEMENTS))
         .chain(of("journal", journal::STATEMENTS))
         .chain(of("page", page::STATEMENTS))
         .chain(of("proof", proof::STATEMENTS))

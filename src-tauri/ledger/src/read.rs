@@ -10,7 +10,8 @@ use crate::types::{
 use crate::{Ledger, LedgerError, decide, followup, journal};
 use countersign_domain::risk::{Domains, Known};
 use countersign_domain::{
-    ActionId, ApprovalId, Attachment, AttemptId, Conversation, DeliveryId, IdempotencyKey, Payload, WorkerId,
+    ActionId, ApprovalId, Attachment, AttemptId, Conversation, DeliveryId, IdempotencyKey, Payload, State, Wire,
+    WorkerId,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,6 +90,18 @@ impl Ledger {
             }
         };
         Ok((payload, content::conversation(&mut tx, &action).await?))
+    }
+
+    /// The bytes an approval covers, where an action has them. Not those of an approval that was put back.
+    pub async fn wire(&self, id: ActionId) -> Result<Option<Wire>, LedgerError> {
+        let mut tx = self.pools().read("reading a wire").await?;
+        let action = Action::get(&mut tx, id).await?;
+        let standing = &action.standing;
+        let put_back = matches!(standing.state, State::Prepared | State::NeedsReview) && !standing.crossed_once;
+        match action.wire_hash.filter(|_| !put_back) {
+            Some(hash) => Ok(Some(content::wire(&mut tx, id, hash).await?)),
+            None => Ok(None),
+        }
     }
 
     /// An action with everything that happened to it.

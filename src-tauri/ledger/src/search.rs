@@ -182,7 +182,7 @@ async fn queued(conn: &mut Conn, limit: u32) -> Result<Vec<i64>, LedgerError> {
     rows.iter().map(|r| r.int("action")).collect()
 }
 
-async fn first_since(conn: &mut Conn, at: Timestamp) -> Result<Option<i64>, LedgerError> {
+pub(crate) async fn first_since(conn: &mut Conn, at: Timestamp) -> Result<Option<i64>, LedgerError> {
     let row = sqlx::query(FIRST_SINCE)
         .bind(at.millis())
         .fetch_optional(conn)

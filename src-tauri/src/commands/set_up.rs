@@ -1,6 +1,6 @@
 //! What a person sets up: destinations, sources, preferences, backup.
 
-use countersign_engine::desk::NewSource;
+use countersign_engine::desk::{NewOutcomeHook, NewSource, OutcomeHookDoc};
 use countersign_engine::view::{
     DestinationForm, DestinationRow, DestinationTest, KindDoc, Preferences, ProbeStep, PurgedDoc, SourceRow,
 };
@@ -185,4 +185,21 @@ pub(crate) async fn back_up(shell: State<'_, Shell>, file: String) -> Answer<Pre
 #[tauri::command]
 pub(crate) async fn purge(shell: State<'_, Shell>, days: u32) -> Answer<PurgedDoc> {
     told(async { shell.desk().await?.purge(days).await }.await)
+}
+
+/// Where a source is told of outcomes, and how telling it went.
+#[tauri::command]
+pub(crate) async fn outcome_hook(shell: State<'_, Shell>, name: String) -> Answer<OutcomeHookDoc> {
+    told(async { shell.desk().await?.outcome_hook(&name).await }.await)
+}
+
+/// The signing secret is in the answer and nowhere else.
+#[tauri::command]
+pub(crate) async fn set_outcome_hook(shell: State<'_, Shell>, name: String, url: String) -> Answer<NewOutcomeHook> {
+    told(async { shell.desk().await?.set_outcome_hook(&name, &url).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn remove_outcome_hook(shell: State<'_, Shell>, name: String) -> Answer<()> {
+    told(async { shell.desk().await?.remove_outcome_hook(&name).await }.await)
 }

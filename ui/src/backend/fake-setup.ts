@@ -3,6 +3,7 @@
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { DestinationRow } from "../bindings/DestinationRow";
 import type { ErrorDoc } from "../bindings/ErrorDoc";
+import type { OutcomeHookDoc } from "../bindings/OutcomeHookDoc";
 import type { KindDoc } from "../bindings/KindDoc";
 import type { Preferences } from "../bindings/Preferences";
 import type { ProbeStep } from "../bindings/ProbeStep";
@@ -23,7 +24,7 @@ type World = {
 type Part = Pick<
   Backend,
   | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "prepareDestination" | "setHold" | "setRepeats" | "pauseDestination" | "removeDestination"
-  | "sources" | "addSource" | "revokeSource"
+  | "sources" | "addSource" | "revokeSource" | "outcomeHook" | "setOutcomeHook" | "removeOutcomeHook"
   | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge"
 >;
 
@@ -44,6 +45,10 @@ export function setUp(world: World): Part {
         { name: "quote-builder", environment: "live", effects: ["email.send"], destinations: ["Office mailbox"], signed: true, created_at: ago(60 * 24 * 30), revoked_at: null },
         { name: "late-invoice-helper", environment: "live", effects: ["email.send"], destinations: ["Office mailbox"], signed: false, created_at: ago(60 * 24 * 200), revoked_at: ago(60 * 24 * 3) },
       ];
+  const call = (id: string, action: string, state: string, tries: number, last: string | null, minutes: number, next: string | null) => ({ webhook_id: id, action, state, tries, last, queued_at: ago(minutes), changed_at: ago(minutes - 1), next_at: next });
+  const hooks = new Map<string, OutcomeHookDoc>([
+    ["inbox-agent", { source: "inbox-agent", url: "https://agents.brackenhall.example/outcomes", calls: [call("msg_2041a", "A-1986", "delivered", 1, "answered 204", 30, null), call("msg_2038b", "A-2038", "waiting", 2, "answered 503", 12, ago(-2)), call("msg_1979c", "A-1979", "stopped", 8, "the connection was refused", 60 * 30, null)] }],
+  ]);
   let preferences: Preferences = { undo_seconds: 10, expiry_hours: 72, notifications: true, notification_names: false, quiet_until: null, quiet_from: null, quiet_to: null, secrets: "keychain", passphrase: true, home: "/home/noor/.local/share/countersign", backup_file: "/home/noor/.local/share/countersign-202611301014.backup", version: "0.1.0" };
   const get = (name: string) => mailboxes.find((m) => m.name === name) ?? refuse("not_found", `There is no destination ${name}.`, { field: "name" });
 
@@ -109,10 +114,20 @@ export function setUp(world: World): Part {
       sources.push({ name, environment, effects, destinations: to, signed, created_at: new Date().toISOString(), revoked_at: null });
       return { name, token: "cs_pretend-0123456789-abcdefghijklmnop", ...(signed ? { signing_secret: "whsec_cHJldGVuZA==" } : {}) };
     },
+    outcomeHook: async (name) => structuredClone(hooks.get(name) ?? { source: name, url: null, calls: [] }),
+    async setOutcomeHook(name, url) {
+      decide();
+      if (!/^(https:\/\/|http:\/\/127\.0\.0\.1)/.test(url)) refuse("bad_input", "an address with https is expected, or one on this computer", { field: "url" });
+      hooks.set(name, { source: name, url, calls: hooks.get(name)?.calls ?? [] });
+      return { source: name, url, signing_secret: "whsec_cHJldGVuZC1vdXRjb21l" };
+    },
+    async removeOutcomeHook(name) {
+      hooks.set(name, { source: name, url: null, calls: hooks.get(name)?.calls ?? [] });
+    },
     async revokeSource(name) {
       for (const source of sources) if (source.name === name) source.revoked_at = new Date().toISOString();
     },
-    preferences: async () => structuredClone(preferences),
+    preferences: async () => (flag("noprefs") ? refuse("internal", "The settings can’t be read just now.") : structuredClone(preferences)),
     async setUndoSeconds(seconds) {
       decide();
       return structuredClone((preferences = { ...preferences, undo_seconds: seconds }));

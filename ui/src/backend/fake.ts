@@ -12,6 +12,7 @@ import type { ProbeStep } from "../bindings/ProbeStep";
 import { bytesOf } from "../lib/base64";
 import { emailOf } from "../lib/payload";
 import type { Backend, View } from "./index";
+import { insightsOf, pastRows, tallyOf } from "./fake-counts";
 import { OWNER, ago, destinations, email, fakeFiles, finding, notTakenRows, seeds, seq } from "./fake-data";
 import { setUp } from "./fake-setup";
 
@@ -144,6 +145,9 @@ export async function makeFake(): Promise<Backend> {
   }
   if (homed && !flag("empty")) await load(seeds());
 
+  const past = flag("past") ? pastRows(row([...docs.values()].find((doc) => doc.state === "accepted") ?? (seeds()[0] as ActionDoc))) : [];
+  const mine = () => [...docs.values()].filter((doc) => doc.environment === environment);
+
   const get = (id: string): ActionDoc => docs.get(id) ?? refuse("not_found", `There is no action ${id}.`);
   const shown = (doc: ActionDoc): ActionDoc => structuredClone({ ...doc, offers: offersOf(doc) });
 
@@ -257,6 +261,7 @@ export async function makeFake(): Promise<Backend> {
       const all = [...docs.values()]
         .filter((d) => d.environment === environment && views(d).includes(view) && (!state || d.state === state))
         .map(row)
+        .concat(view === "history" ? past.filter((one) => !state || one.state === state) : [])
         .sort((a, b) => (a.at < b.at ? 1 : -1));
       return { actions: all.slice(from, from + limit), next: from + limit < all.length ? String(from + limit) : null };
     },
@@ -267,10 +272,22 @@ export async function makeFake(): Promise<Backend> {
       const all = [...docs.values()]
         .filter((d) => d.environment === environment)
         .map(row)
+        .concat(past)
         .filter((r) => `${r.who} ${r.email} ${r.subject} ${r.id} ${r.payload_hash} ${r.receipt ?? ""}`.toLowerCase().includes(wanted))
         .filter((r) => (!filters.state || r.state === filters.state) && (!filters.destination || r.destination === filters.destination) && (!filters.from || r.at >= filters.from))
         .sort((a, b) => (a.at < b.at ? 1 : -1));
       return { actions: all.slice(from, from + 100), next: from + 100 < all.length ? String(from + 100) : null };
+    },
+    tally: async (starts, destination) => tallyOf(mine(), past, starts, destination),
+    insights: async (starts) => insightsOf(mine(), past, starts),
+    async wire(id) {
+      const doc = get(id);
+      const mail = emailOf(doc.payload);
+      const stored = doc.approvals.some((approval) => approval.counts);
+      const text = doc.effect.startsWith("email.")
+        ? [`Date: ${new Date(doc.created_at).toUTCString()}`, `From: ${mail.from.name ?? ""} <${mail.from.email}>`, `To: ${mail.to.map((box) => `${box.name ?? ""} <${box.email}>`).join(",\r\n ")}`, `Subject: ${mail.subject}`, `Message-ID: <${doc.idempotency_key ?? id}@brackenhall.example>`, `X-Countersign-Key: ${doc.idempotency_key ?? id}`, "MIME-Version: 1.0", 'Content-Type: text/plain; charset="utf-8"', "Content-Transfer-Encoding: 8bit", "", mail.text ?? ""].join("\r\n")
+        : JSON.stringify(doc.payload, null, 1);
+      return { stored, hash: stored ? "9d".repeat(32) : null, size: new TextEncoder().encode(text).length, text, cut: false };
     },
     action: async (id) => shown(get(id)),
     async bundle(id) {

@@ -11,15 +11,20 @@ import type { ErrorDoc } from "../bindings/ErrorDoc";
 import type { FeedEvent } from "../bindings/FeedEvent";
 import type { FileDoc } from "../bindings/FileDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
+import type { InsightsDoc } from "../bindings/InsightsDoc";
 import type { KindDoc } from "../bindings/KindDoc";
+import type { NewOutcomeHook } from "../bindings/NewOutcomeHook";
 import type { NewSource } from "../bindings/NewSource";
 import type { NotTakenRow } from "../bindings/NotTakenRow";
+import type { OutcomeHookDoc } from "../bindings/OutcomeHookDoc";
 import type { Overview } from "../bindings/Overview";
 import type { Preferences } from "../bindings/Preferences";
 import type { ProbeStep } from "../bindings/ProbeStep";
 import type { PurgedDoc } from "../bindings/PurgedDoc";
 import type { SearchFilters } from "../bindings/SearchFilters";
 import type { SourceRow } from "../bindings/SourceRow";
+import type { TallyDoc } from "../bindings/TallyDoc";
+import type { WireDoc } from "../bindings/WireDoc";
 
 export type View = "awaiting" | "on_the_way" | "unknown" | "needs_review" | "history";
 export type Filters = SearchFilters;
@@ -36,6 +41,11 @@ export interface Backend {
   list(view: View, state: string | null, after: string | null, limit: number): Promise<ActionPage>;
   notTaken(): Promise<NotTakenRow[]>;
   search(text: string, filters: Filters, after: string | null): Promise<ActionPage>;
+  /** What History holds, counted in bins that begin at each of `starts` (milliseconds since 1970). */
+  tally(starts: number[], destination: string): Promise<TallyDoc>;
+  insights(starts: number[]): Promise<InsightsDoc>;
+  /** The bytes that an approval covers, or how the current version would be rendered now. */
+  wire(id: string): Promise<WireDoc>;
   action(id: string): Promise<ActionDoc>;
   bundle(id: string): Promise<ActionDoc[]>;
   fingerprint(id: string, payload: unknown): Promise<{ payload_hash: string }>;
@@ -75,6 +85,11 @@ export interface Backend {
   /** The token is in the answer and nowhere else. */
   addSource(name: string, environment: string, effects: string[], destinations: string[], signed: boolean): Promise<NewSource>;
   revokeSource(name: string): Promise<void>;
+  /** Where a source is told of outcomes, and how telling it went. */
+  outcomeHook(name: string): Promise<OutcomeHookDoc>;
+  /** The signing secret is in the answer and nowhere else. */
+  setOutcomeHook(name: string, url: string): Promise<NewOutcomeHook>;
+  removeOutcomeHook(name: string): Promise<void>;
   removeDestination(name: string): Promise<void>;
   unlock(passphrase: string): Promise<Overview>;
   lock(): Promise<Overview>;

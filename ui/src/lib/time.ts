@@ -7,6 +7,28 @@ const dayFormat = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "s
 const longFormat = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
 const yearFormat = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 
+const monthFormat = new Intl.DateTimeFormat(undefined, { month: "short" });
+const plainFormat = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long" });
+const longMonthFormat = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
+
+/** Under a bar: "15 Apr". */
+export function axisDay(time: string): string {
+  return dayFormat.format(new Date(time));
+}
+
+/** In a sentence, without the weekday: "15 April". */
+export function plainDay(time: string): string {
+  return plainFormat.format(new Date(time));
+}
+
+export function axisMonth(time: string): string {
+  return monthFormat.format(new Date(time));
+}
+
+export function monthOf(time: string): string {
+  return longMonthFormat.format(new Date(time));
+}
+
 export function millis(time: string): number {
   return Date.parse(time);
 }

@@ -12,7 +12,7 @@ import { millis } from "../lib/time";
 import { w } from "../words";
 import { ActionList } from "./lists.svelte";
 
-export type Screen = View | "action" | "edit" | "revise" | "destinations" | "sources" | "settings";
+export type Screen = View | "action" | "edit" | "revise" | "insights" | "destinations" | "sources" | "settings";
 export type Theme = "system" | "light" | "dark";
 export type Route = { screen: Screen; id: string | null };
 export type Toast = { icon: string; family: string; text: string; held?: string; open?: string; undo?: string };
@@ -26,6 +26,7 @@ const names: Record<string, Screen> = {
   action: "action",
   edit: "edit",
   revise: "revise",
+  insights: "insights",
   destinations: "destinations",
   sources: "sources",
   settings: "settings",
@@ -75,6 +76,8 @@ class App {
   /** `any`: choose a kind first; or a kind. */
   adding = $state("");
   stopping = $state(false);
+  /** The action whose every form is looked at. */
+  raw = $state.raw<ActionDoc | null>(null);
   /** How many approved actions are held while somebody wants to quit; 0: nobody does. */
   quitting = $state(0);
   /** Said beside the approval bar when an approval came to nothing. */

@@ -354,6 +354,18 @@ export const review = {
   htmlOut: "The formatted part is left out.",
   htmlPutBack: "Put it back",
 
+  // The forms of one action
+  rawTitle: "Every form of this action",
+  rawOpen: "Plain, HTML and raw",
+  showBytes: "Show them",
+  formRaw: "Raw",
+  formText: "Plain text",
+  formHtml: "HTML",
+  formSource: "HTML source",
+  rawStored: (size: string) => `These are the bytes the approval covers, ${size}. They leave exactly so.`,
+  rawRendered: "As it would be written now. Approving sets the date and the boundaries anew; the text, the recipients and the files stay.",
+  rawCut: "The first 64 KB are shown.",
+
   // Revise
   reviseTitle: (who: string) => `New reply to ${who}`,
   follows: (id: string) => `Follows ${id}`,

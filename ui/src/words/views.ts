@@ -273,6 +273,7 @@ export const views = {
   yesWithLimits: "Yes, within limits",
   holdAfter: "Hold after approval",
   holdAfterSays: "Time to undo before anything leaves",
+  holdNotRead: (why: string) => `Your usual hold could not be read, so 10 seconds are shown here. ${why}`,
   secondsLong: (n: number) => (n === 0 ? "No hold" : n === 1 ? "1 second" : `${n} seconds`),
   health: {
     reachable: "Reachable",

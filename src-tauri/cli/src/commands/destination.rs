@@ -1,6 +1,6 @@
-//! `destination add|list|test|prepare|contract|remove`.
+//! `destination add|list|test|prepare|contract|repeat|remove`.
 
-use crate::args::{Destination, DestinationAdd, DestinationTest};
+use crate::args::{Destination, DestinationAdd, DestinationTest, Switch};
 use crate::output::{Ended, document, first_line, prompt};
 use crate::session::{Needs, Session};
 use countersign_domain::address::check_address;
@@ -29,6 +29,12 @@ pub async fn run(s: &Session, command: Destination) -> Ended {
         Destination::Contract(a) => {
             let desk = s.desk(Needs::Nothing).await?;
             s.out.answer(&json!({ "destination": a.name, "contracts": desk.contract(&a.name).await? }))
+        }
+        Destination::Repeat(a) => {
+            let desk = s.desk(Needs::Secrets).await?;
+            let environment = environment(&desk, &a.name).await?;
+            s.unlock(&desk, &environment).await?;
+            s.out.answer(&desk.set_repeats(&a.name, matches!(a.to, Switch::On)).await?)
         }
         Destination::Remove(a) => {
             let desk = s.desk(Needs::Secrets).await?;

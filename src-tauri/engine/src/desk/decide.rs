@@ -322,7 +322,7 @@ impl Desk {
 }
 
 /// The wire, by the provider's pure function. What cannot be rendered names the field.
-fn render(
+pub(super) fn render(
     connector: &dyn countersign_connectors::Connector,
     signing: &Signing,
     now: countersign_domain::Timestamp,

@@ -59,7 +59,11 @@ fn lookup_doc(at: Timestamp, sighting: &Sighting, conclusive: bool) -> LookupDoc
         Sighting::Found(receipt) => ("found", strength_name(receipt.strength), receipt.text.clone()),
         Sighting::NotSeen { looked } => {
             let means = if conclusive { "This is certain." } else { "That proves nothing." };
-            ("not_seen", if conclusive { "proof" } else { "none" }, format!("{looked} Not there. {means}"))
+            (
+                "not_seen",
+                if conclusive { "proof" } else { "none" },
+                format!("{}: not there. {means}", looked.trim_end_matches('.')),
+            )
         }
         Sighting::CannotTell { why, .. } => ("cannot_tell", "none", why.clone()),
     };

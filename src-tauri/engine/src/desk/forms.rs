@@ -62,8 +62,17 @@ impl Desk {
     }
 
     /// Whether an unknown outcome there is finished under the same key by itself, where its contract makes that safe.
+    ///
+    /// # Errors
+    /// Bad input where no contract of the destination recognises a repeat: there is nothing to choose.
     pub async fn set_repeats(&self, name: &str, on: bool) -> Result<DestinationRow, Failure> {
         let (record, _) = self.existing(name).await?;
+        if self.full_row(&record).await?.repeats_by_itself.is_none() {
+            return Err(Failure::bad_input(
+                "name",
+                "recognises no repeat, so nothing is ever repeated there by itself",
+            ));
+        }
         self.present(&record.environment, "changing a destination").await?;
         self.core.settings.set_repeats_by_itself(name, on, &self.core.owner, self.now()).await?;
         self.row_of(name).await

@@ -7,14 +7,18 @@ use crate::keychain::{LoginSecret, random};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_connectors::notice::Listener;
+use countersign_domain::Timestamp;
 use countersign_ledger::SourceRecord;
 use serde::Serialize;
+use std::time::Duration;
+use ts_rs::TS;
 
 /// Rows of the log that are shown.
 const SHOWN: u32 = 100;
 
 /// What `source outcome NAME --url U` prints, once.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, TS)]
+#[ts(export)]
 pub struct NewOutcomeHook {
     pub source: String,
     pub url: String,
@@ -28,7 +32,8 @@ impl std::fmt::Debug for NewOutcomeHook {
 }
 
 /// The webhook of a source with its delivery log, newest first.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(export)]
 pub struct OutcomeHookDoc {
     pub source: String,
     /// None where it has none.
@@ -37,7 +42,8 @@ pub struct OutcomeHookDoc {
 }
 
 /// One outcome and how telling it went.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, TS)]
+#[ts(export)]
 pub struct OutcomeCallDoc {
     pub webhook_id: String,
     pub action: String,
@@ -74,17 +80,38 @@ impl Desk {
         Listener::at(url).map_err(|why| Failure::bad_input("url", why))?;
         self.present(&source.environment, "adding an outcome webhook").await?;
         let signing_secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(random::<32>()?));
-        // The secret first: a webhook without one could not be signed.
-        self.core.keychain.put_outcome_secret(name, &LoginSecret::new(signing_secret.clone())).await?;
-        self.ledger().set_outcome_hook(name, url, &self.core.owner, self.now()).await?;
+        let before = self.ledger().outcome_hook(name).await?.map(|hook| hook.added_at);
+        let after = |at: Timestamp| at.plus(Duration::from_millis(1));
+        let added_at = before.map_or(self.now(), |at| self.now().max(after(at)));
+        // The secret first, under a name nothing refers to yet: if the ledger does not take the webhook, the one before
+        // goes on with its own secret.
+        self.core.keychain.put_outcome_secret(name, added_at, &LoginSecret::new(signing_secret.clone())).await?;
+        if let Err(failed) = self.ledger().set_outcome_hook(name, url, &self.core.owner, added_at).await {
+            self.forget(name, added_at).await;
+            return Err(failed.into());
+        }
+        if let Some(before) = before {
+            self.forget(name, before).await;
+        }
         Ok(NewOutcomeHook { source: name.to_owned(), url: url.to_owned(), signing_secret })
     }
 
     /// Nothing more is told. Needs nobody's presence: it only takes something away.
     pub async fn remove_outcome_hook(&self, name: &str) -> Result<(), Failure> {
         self.known_source(name).await?;
+        let added_at = self.ledger().outcome_hook(name).await?.map(|hook| hook.added_at);
         self.ledger().remove_outcome_hook(name, &self.core.owner, self.now()).await?;
-        self.core.keychain.remove_outcome_secret(name).await
+        if let Some(added_at) = added_at {
+            self.forget(name, added_at).await;
+        }
+        Ok(())
+    }
+
+    /// Nothing refers to this secret any more; one that cannot be taken away signs nothing and is only said in the log.
+    async fn forget(&self, source: &str, added_at: Timestamp) {
+        if let Err(failure) = self.core.keychain.remove_outcome_secret(source, added_at).await {
+            tracing::warn!(code = failure.code.word(), "a signing secret that is no longer used could not be removed");
+        }
     }
 
     pub async fn outcome_hook(&self, name: &str) -> Result<OutcomeHookDoc, Failure> {

@@ -22,7 +22,7 @@ impl Desk {
     }
 
     /// What was shown of the record, if it was asked for.
-    async fn shown(&self, id: ActionId) -> Result<Option<Survey>, Failure> {
+    pub(super) async fn shown(&self, id: ActionId) -> Result<Option<Survey>, Failure> {
         let kept = self.ledger().kept_text(id, &Desk::kept_by()).await?;
         Ok(kept.and_then(|text| serde_json::from_str(&text).ok()))
     }

@@ -21,7 +21,7 @@ pub use sealing::Passphrase;
 pub use system::SystemStore;
 
 use crate::failure::{Code, Failure};
-use countersign_domain::{DeviceCert, DeviceKey, LedgerSecret, OwnerKey, PersonId, Roster};
+use countersign_domain::{DeviceCert, DeviceKey, LedgerSecret, OwnerKey, PersonId, Roster, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -206,15 +206,21 @@ impl Keychain {
         self.remove(&format!("source/{source}")).await
     }
 
-    /// What outcomes are signed with.
-    pub async fn outcome_secret(&self, source: &str) -> Result<Option<LoginSecret>, Failure> {
-        self.text(&format!("outcome/{source}")).await
+    /// What outcomes are signed with. Each webhook of a source has a secret under a name of its own, told apart by when it
+    /// was added, so that a new one never takes the place of one that is still in use.
+    pub async fn outcome_secret(&self, source: &str, added_at: Timestamp) -> Result<Option<LoginSecret>, Failure> {
+        self.text(&outcome_name(source, added_at)).await
     }
-    pub async fn put_outcome_secret(&self, source: &str, secret: &LoginSecret) -> Result<(), Failure> {
-        self.put(&format!("outcome/{source}"), secret.expose().as_bytes()).await
+    pub async fn put_outcome_secret(
+        &self,
+        source: &str,
+        added_at: Timestamp,
+        secret: &LoginSecret,
+    ) -> Result<(), Failure> {
+        self.put(&outcome_name(source, added_at), secret.expose().as_bytes()).await
     }
-    pub async fn remove_outcome_secret(&self, source: &str) -> Result<(), Failure> {
-        self.remove(&format!("outcome/{source}")).await
+    pub async fn remove_outcome_secret(&self, source: &str, added_at: Timestamp) -> Result<(), Failure> {
+        self.remove(&outcome_name(source, added_at)).await
     }
 
     /// The anchored head. `file:` answers without a passphrase only that it is locked.
@@ -438,6 +444,10 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|e| Failure::internal(format!("the system gave no random bytes: {e}")))?;
     Ok(bytes)
+}
+
+fn outcome_name(source: &str, added_at: Timestamp) -> String {
+    format!("outcome/{source}/{}", added_at.millis())
 }
 
 fn seed(text: &str) -> Result<[u8; 32], Failure> {

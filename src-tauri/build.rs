@@ -60,6 +60,8 @@ const COMMANDS: &[&str] = &[
     "back_up",
     "purge",
     "tally",
+    "unfreeze",
+    "zoom",
     "insights",
     "wire",
     "outcome_hook",

@@ -8,7 +8,7 @@ use countersign_engine::view::{
 use countersign_engine::{Code, Desk, Failure};
 use serde::Serialize;
 use serde_json::Value;
-use tauri::{AppHandle, Emitter, State};
+use tauri::{AppHandle, Emitter, Manager, State};
 
 use crate::shell::Shell;
 use crate::window::MAIN;
@@ -422,6 +422,29 @@ pub(crate) async fn quit(app: AppHandle, shell: State<'_, Shell>, put_back: bool
         }
         .await,
     )
+}
+
+/// Lifts a freeze; with `adopt` a ledger from a backup or another place is taken over.
+#[tauri::command]
+pub(crate) async fn unfreeze(shell: State<'_, Shell>, adopt: bool) -> Answer<Overview> {
+    told(
+        async {
+            shell.desk().await?.unfreeze(adopt).await?;
+            shell.overview().await
+        }
+        .await,
+    )
+}
+
+/// Zooms the whole window, for text up to twice its size.
+#[tauri::command]
+pub(crate) async fn zoom(app: AppHandle, factor: f64) -> Answer<()> {
+    let zoomed = match app.get_webview_window(MAIN) {
+        _ if !(1.0..=2.0).contains(&factor) => Err(Failure::bad_input("factor", "must be from 1 to 2")),
+        Some(window) => window.set_zoom(factor).map_err(|why| Failure::internal(why.to_string())),
+        None => Ok(()),
+    };
+    told(zoomed)
 }
 
 /// What a range of History holds, in bins that begin at each of `starts` (milliseconds since 1970).

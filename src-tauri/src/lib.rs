@@ -102,6 +102,8 @@ pub fn run() -> ExitCode {
             commands::set_up::back_up,
             commands::set_up::purge,
             commands::tally,
+            commands::unfreeze,
+            commands::zoom,
             commands::insights,
             commands::wire,
             commands::set_up::outcome_hook,

@@ -4,7 +4,7 @@ use crate::office::Office;
 use countersign_domain::{ActionId, State};
 use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
 use countersign_engine::copies::restore;
-use countersign_engine::{Code, Core, Dispatcher, Frozen};
+use countersign_engine::{Code, Core, Desk, Dispatcher, Frozen};
 use countersign_sandbox::Protocol;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +30,7 @@ pub(crate) fn put_back(from: &Path, to: &Path) {
 }
 
 pub(crate) async fn adopt(core: &Core) {
-    let presence = core.unlock(None).await.expect("the window of a home without a passphrase");
-    core.unfreeze(true, &core.owner, &presence).await.expect("it is adopted");
+    Desk::new(core.clone()).unfreeze(true).await.expect("it is adopted, in the window of a home without a passphrase");
 }
 
 /// Sends it, and files the copy once the provider had its time to do so.

@@ -3,6 +3,7 @@
 
 import { readFileSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
+import { adaptations, adapted } from "./adapt.mjs";
 import { guards } from "./guards.mjs";
 import { journeys } from "./journeys.mjs";
 import { screens } from "./screens.mjs";
@@ -65,6 +66,24 @@ for (const screen of screens.filter((s) => !only || s.name.includes(only)))
   }
   await page.context().close();
 }
+
+// What a person may have set for their whole desktop: forced colours, no motion, text twice as large. Each screen is asked
+// once for each: nothing is lost, nothing is wider than the window, what has the focus is seen.
+for (const screen of screens.filter((s) => (!only || s.name.includes(only)) && adapted.has(s.name)))
+  for (const [name, check] of Object.entries(adaptations)) {
+    const page = await show.page({ query: screen.query, hash: screen.hash, ...check.view });
+    try {
+      await screen.after?.(page);
+      await check.set(page);
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      await page.screenshot({ path: `${folder}/${screen.name}-${name}.png` });
+      const faults = [...(await check.faults(page)), ...page.problems];
+      told(`${name} ${screen.name}`, faults.length === 0, faults.join("\n     "));
+    } catch (error) {
+      told(`${name} ${screen.name}`, false, error.message.split("\n")[0]);
+    }
+    await page.context().close();
+  }
 
 await show.end();
 console.log(`${passed} passed, ${failed} failed; pictures in ${folder}`);

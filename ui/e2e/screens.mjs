@@ -88,6 +88,8 @@ export const screens = [
   { name: "14-empty-unknown", query: "?empty", hash: "#/unknown", after: (p) => p.waitForSelector(".empty") },
   { name: "14-empty-history", query: "?empty", hash: "#/history", after: (p) => p.waitForSelector(".empty") },
   { name: "14c-frozen", query: "?frozen=restored", after: armed },
+  { name: "14c-take-over", query: "?frozen=copied", after: async (p) => { await p.click("[data-do=lift]"); await p.waitForSelector("dialog[open]"); } },
+  { name: "14c-broken", query: "?frozen=integrity", after: armed },
   { name: "14c-locked", query: "?locked", after: armed },
   { name: "14c-unlock", query: "?locked", after: async (p) => { await p.click("[data-do=open-unlock]"); await p.waitForSelector("dialog[open]"); } },
   { name: "14c-off", query: "?sending=0", after: armed },

@@ -104,4 +104,35 @@ export const views = [
     await press(page, "v");
     await until("the stored bytes", async () => /bytes the approval covers/.test((await page.textContent(".dlg__s").catch(() => "")) ?? ""));
   }],
+  ["r37_text_grows_to_twice_its_size_by_key_and_everything_with_it", {}, async (page) => {
+    await armed(page);
+    const zoom = () => page.evaluate(() => document.documentElement.dataset.zoom);
+    for (let i = 0; i < 6; i++) await page.keyboard.press("Control+=");
+    await until("zoomed", async () => (await zoom()) === "2");
+    assert.equal(await page.evaluate(() => document.documentElement.style.fontSize), "16px");
+    await page.keyboard.press("Control+-");
+    await until("less", async () => (await zoom()) === "1.5");
+    await page.keyboard.press("Control+-");
+    await until("as text alone", async () => (await zoom()) === "1");
+    assert.equal(await page.evaluate(() => document.documentElement.style.fontSize), "20px");
+  }],
+  ["r33_a_frozen_ledger_is_taken_over_by_keyboard_and_only_with_the_key", { query: "?frozen=copied&locked" }, async (page) => {
+    await page.waitForSelector("[data-do=lift]");
+    const take = async () => {
+      await tabTo(page, "[data-do=lift]", 120);
+      await press(page, "Enter");
+      await page.waitForSelector("dialog[open]");
+      assert.match(await page.evaluate(() => document.activeElement.textContent), /Keep it stopped/, "the safe one first");
+      await tabTo(page, "[data-do=go]");
+      await press(page, "Enter");
+    };
+    await take();
+    await page.waitForSelector("dialog[open] input[type=password]");
+    assert.equal(await page.locator("[data-do=lift]").count(), 1, "nothing was lifted without the key");
+    await page.keyboard.type("right words");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog[open]", { state: "detached" });
+    await take();
+    await page.waitForSelector("[data-do=lift]", { state: "detached" });
+  }],
 ];

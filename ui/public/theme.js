@@ -16,6 +16,7 @@
   system.addEventListener("change", apply);
   try {
     var size = localStorage.getItem("text-size");
-    if (size) root.style.fontSize = size + "px";
+    // Above 20 the window is zoomed instead.
+    if (size && Number(size) <= 20) root.style.fontSize = size + "px";
   } catch (_) {}
 })();

@@ -5,6 +5,7 @@ import "./styles/tokens.css";
 import "./styles/app.css";
 import "./styles/views.css";
 import "./styles/window.css";
+import "./styles/narrow.css";
 import "./styles/forced.css";
 
 // The icons as symbols in the page: parsed as a document, because the policy lets no markup carry scripts or styles.

@@ -35,6 +35,7 @@ pub(crate) use words::contract_in_words;
 
 use crate::core::Core;
 use crate::failure::Failure;
+use crate::home::LIVE;
 use crate::keychain::{Passphrase, Presence, SANDBOX, Signer};
 use crate::run::Dispatcher;
 use crate::view::{ActionDoc, FindingDoc};
@@ -114,6 +115,16 @@ impl Desk {
             None if environment != SANDBOX => self.core.unlock(None).await.map(Some),
             given => Ok(given),
         }
+    }
+
+    /// Lifts a freeze. With `adopt` a ledger that was restored, copied or rolled back is taken over. Needs presence.
+    ///
+    /// # Errors
+    /// Locked without presence; conflict where nothing is frozen, or where adopting was needed and not said.
+    pub async fn unfreeze(&self, adopt: bool) -> Result<(), Failure> {
+        let presence =
+            self.presence_for(LIVE).await?.ok_or_else(|| Failure::locked("lifting a freeze needs the key"))?;
+        self.core.unfreeze(adopt, &self.core.owner, &presence).await
     }
 
     /// An action by number, idempotency key or canonical key.

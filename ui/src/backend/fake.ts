@@ -134,6 +134,7 @@ export async function makeFake(): Promise<Backend> {
   let sending = ask.get("sending") !== "0";
   let homed = !flag("first");
   let environment = "live";
+  let frozen = ask.get("frozen");
   let refused = flag("empty") ? [] : notTakenRows();
 
   async function load(list: ActionDoc[]): Promise<void> {
@@ -218,7 +219,7 @@ export async function makeFake(): Promise<Backend> {
         needs_review: requests("needs_review") + refused.length,
       },
       sending,
-      frozen: ask.get("frozen"),
+      frozen,
       frozen_text: null,
       another_dispatcher: flag("other"),
       locked,
@@ -480,11 +481,20 @@ export async function makeFake(): Promise<Backend> {
       if (on) for (const doc of docs.values()) if (doc.state === "approved" && doc.next?.what !== "undo_ends" && !doc.after && !doc.attempts.length) leave(doc);
       return overview();
     },
+    async unfreeze(adopt) {
+      decide();
+      if (!adopt && ["restored", "copied", "rolled_back", "anchor_lost"].includes(frozen ?? "")) refuse("conflict", "It has to be taken over.");
+      frozen = null;
+      return overview();
+    },
     exportText: async (format) => (format === "csv" ? "when,who,subject,state\n" : JSON.stringify([...docs.values()])),
     ...setUp({ mailboxes, probes, flag, refuse, decide, environment: () => environment, rows: () => [...docs.values()] }),
     quit: async (putBack) => {
       if (putBack) for (const doc of docs.values()) if (doc.state === "approved" && doc.next?.what === "undo_ends") await fake.undo(doc.id);
       document.documentElement.dataset["quit"] = putBack ? "put back" : "as it is";
+    },
+    zoom: async (factor) => {
+      document.documentElement.dataset["zoom"] = String(factor);
     },
     uiReady: async () => {
       document.documentElement.dataset["ready"] = "true";

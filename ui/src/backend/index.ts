@@ -94,6 +94,8 @@ export interface Backend {
   unlock(passphrase: string): Promise<Overview>;
   lock(): Promise<Overview>;
   sending(on: boolean): Promise<Overview>;
+  /** Lifts a freeze; with `adopt` a ledger from a backup or another place is taken over. */
+  unfreeze(adopt: boolean): Promise<Overview>;
   exportText(format: "csv" | "json"): Promise<string>;
   preferences(): Promise<Preferences>;
   setUndoSeconds(seconds: number): Promise<Preferences>;
@@ -105,6 +107,8 @@ export interface Backend {
   purge(days: number): Promise<PurgedDoc>;
   /** The answer to `onQuit`. */
   quit(putBack: boolean): Promise<void>;
+  /** The whole window, from 1 to 2. */
+  zoom(factor: number): Promise<void>;
   uiReady(): Promise<void>;
   onFeed(tell: (event: FeedEvent) => void): Promise<Unlisten>;
   onProbe(tell: (step: ProbeStep) => void): Promise<Unlisten>;

@@ -58,6 +58,10 @@ function store(name: string, value: string): void {
   }
 }
 
+/** Root sizes in px; above 20 the whole window is zoomed, so that what is drawn grows with the text. */
+export const textSizes: readonly number[] = [15, 16, 17.5, 19, 20, 24, 32];
+const zoomOf = (size: number): number => (size > 20 ? size / 16 : 1);
+
 class App {
   engine!: Backend;
   overview = $state.raw<Overview | null>(null);
@@ -121,6 +125,7 @@ class App {
   async start(): Promise<void> {
     this.engine = await backend();
     for (const list of Object.values(this.lists)) list.engine = this.engine;
+    if (zoomOf(this.size) !== 1) this.setTextSize(this.size);
     window.addEventListener("hashchange", () => this.#moved());
     try {
       this.take(await this.engine.overview());
@@ -349,14 +354,14 @@ class App {
 
   setTextSize(size: number): void {
     this.size = size;
-    document.documentElement.style.fontSize = `${size}px`;
+    document.documentElement.style.fontSize = zoomOf(size) === 1 ? `${size}px` : "16px";
+    void this.engine.zoom(zoomOf(size)).catch((thrown: unknown) => this.say(errorOf(thrown).message));
     store("text-size", String(size));
   }
 
   textSize(step: 1 | -1): void {
-    const sizes = [15, 16, 17.5, 19, 20];
-    const at = Math.max(0, sizes.indexOf(this.size));
-    this.setTextSize(sizes[Math.min(sizes.length - 1, Math.max(0, at + step))] as number);
+    const at = Math.max(0, textSizes.indexOf(this.size));
+    this.setTextSize(textSizes[Math.min(textSizes.length - 1, Math.max(0, at + step))] as number);
   }
 
   setLockMinutes(minutes: number): void {

@@ -84,7 +84,7 @@ export const setup = {
   themeLight: "Light",
   themeDark: "Dark",
   textSize: "Text size",
-  textSizes: ["Small", "Normal", "Large", "Larger", "Largest"] as readonly string[],
+  textSizes: ["Small", "Normal", "Large", "Larger", "Largest", "150 %, everything", "200 %, everything"] as readonly string[],
   approving: "Approving",
   newHold: "Hold after approval, for new destinations",
   newHoldSays: "Each destination has its own under Destinations. Time to undo before anything leaves.",

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::scratch::{self, Scratch};
 use crate::wait;
 
-/// An X server of the test's own, 1280 × 800 unless asked otherwise, with openbox for focus and decorations.
+/// An X server of the test's own, 1400 × 900 unless asked otherwise (a window of 1280 × 800 and its frame), with openbox for focus and decorations.
 pub struct Display {
     dir: Scratch,
     name: String,
@@ -15,7 +15,7 @@ pub struct Display {
 
 impl Display {
     pub fn start() -> Display {
-        Display::sized(1280, 800)
+        Display::sized(1400, 900)
     }
 
     pub fn sized(width: u32, height: u32) -> Display {

@@ -1,3 +1,5 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { KeyReader, SEQUENCE_MILLIS, type Key, type Place, capsOf, keys, written } from "../src/keys";
 
@@ -105,5 +107,35 @@ describe("reading keys", () => {
     expect(reader.read(press("a"), free, places(), 1)).toBeNull();
     expect(reader.read(press("Enter", { ctrlKey: true }), free, places("review"), 0)).toBe("approve");
     expect(reader.read(press("F6"), free, places(), 0)).toBe("nextArea");
+  });
+});
+
+describe("one table", () => {
+  const root = resolve(import.meta.dirname, "../src");
+  const files = (folder: string): string[] => readdirSync(folder, { withFileTypes: true }).flatMap((one) => (one.isDirectory() ? files(join(folder, one.name)) : [join(folder, one.name)]));
+  const code = files(root).filter((path) => /\.(ts|svelte)$/.test(path) && !/bindings|backend|words/.test(path));
+
+  it("r37_every_key_of_the_table_does_something_on_the_screens_it_names", () => {
+    const screens = code.filter((path) => /screens|App\.svelte/.test(path)).map((path) => readFileSync(path, "utf8"));
+    // The two that go round the areas belong to the reader of keys itself.
+    for (const key of all.filter((one) => !["nextArea", "previousArea"].includes(one.id)))
+      expect(screens.some((text) => new RegExp(`^\\s*${key.id}: \\(`, "m").test(text)), key.id).toBe(true);
+  });
+
+  it("r37_no_screen_reads_letters_or_ctrl_keys_beside_the_table", () => {
+    for (const path of code.filter((one) => !/keys\.ts$|keyboard\.svelte\.ts$/.test(one))) {
+      const text = readFileSync(path, "utf8");
+      expect(text.match(/\.key\s*===\s*"[^",]"/g) ?? [], path).toEqual([]);
+      expect(/\b(e|event)\.code\b/.test(text), path).toBe(false);
+    }
+  });
+
+  it("r37_help_and_palette_are_made_from_the_table", () => {
+    const help = readFileSync(join(root, "overlays/keyboard-help/KeyboardHelp.svelte"), "utf8");
+    const palette = readFileSync(join(root, "overlays/palette/Palette.svelte"), "utf8");
+    expect(help).toMatch(/groups\.filter/);
+    expect(help).toMatch(/\bkeys\b/);
+    expect(palette).toMatch(/commands\(\)/);
+    for (const key of all) for (const text of [help, palette]) expect(text.includes(`"${key.label}"`), key.label).toBe(false);
   });
 });

@@ -3,6 +3,7 @@
 use crate::raw::Raw;
 use crate::sink::Sink;
 use crate::stage::{Secrets, Stage};
+use crate::statements;
 use crate::stats::{cpu_millis, median, millis};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -106,6 +107,54 @@ pub async fn child(dir: &Path, n: usize, phases: &str) -> anyhow::Result<()> {
             stage.approve(&id, &hash).await?;
             stage.dispatch(&id).await?;
         }
+    }
+    Ok(())
+}
+
+/// How many statements each part of an action's life runs, once everything is warm.
+pub async fn statements(dir: &Path, list: bool) -> anyhow::Result<()> {
+    statements::listen();
+    let mut stage = Stage::set(&dir.join("statements"), Sink::start(None)?.addr, Secrets::Memory).await?;
+    for _ in 0..3 {
+        let (id, hash) = stage.propose().await?;
+        stage.approve(&id, &hash).await?;
+        stage.dispatch(&id).await?;
+    }
+    let (proposed, received) = statements::texts(stage.propose()).await;
+    let (id, hash) = proposed?;
+    let (done, approved) = statements::texts(stage.approve(&id, &hash)).await;
+    done?;
+    let (done, dispatched) = statements::texts(stage.dispatch(&id)).await;
+    done?;
+    for (what, texts) in [("receive", &received), ("approve", &approved), ("dispatch", &dispatched)] {
+        println!("statements to {what}: {}", texts.len());
+        for text in texts.iter().filter(|_| list) {
+            println!("    {text}");
+        }
+    }
+    Ok(())
+}
+
+/// Where the time of an action goes, by its parts.
+pub async fn phases(dir: &Path) -> anyhow::Result<()> {
+    let mut stage = Stage::set(&dir.join("phases"), Sink::start(None)?.addr, Secrets::Memory).await?;
+    let mut took = [vec![], vec![], vec![]];
+    let mut cpu = [vec![], vec![], vec![]];
+    for _ in 0..60 {
+        let (c0, t0) = (cpu_millis(), Instant::now());
+        let (id, hash) = stage.propose().await?;
+        let (c1, t1) = (cpu_millis(), Instant::now());
+        stage.approve(&id, &hash).await?;
+        let (c2, t2) = (cpu_millis(), Instant::now());
+        stage.dispatch(&id).await?;
+        let (c3, t3) = (cpu_millis(), Instant::now());
+        for (i, (t, c)) in [(t1 - t0, c1 - c0), (t2 - t1, c2 - c1), (t3 - t2, c3 - c2)].into_iter().enumerate() {
+            took[i].push(millis(t));
+            cpu[i].push(c);
+        }
+    }
+    for (i, what) in ["receive", "approve", "dispatch"].into_iter().enumerate() {
+        println!("{what}: {:.2} ms by the clock, {:.2} ms CPU", median(&mut took[i]), median(&mut cpu[i]));
     }
     Ok(())
 }

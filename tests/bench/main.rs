@@ -13,6 +13,7 @@ mod search;
 mod sending;
 mod sink;
 mod stage;
+mod statements;
 mod stats;
 mod window;
 mod words;
@@ -31,6 +32,8 @@ fn main() -> anyhow::Result<()> {
             ["window", dir, n, app, bare] => window::run(&at(dir)?, n.parse()?, app, bare).await,
             ["fill", dir, n, "keychain"] => window::fill(&at(dir)?, n.parse()?).await,
             ["actions", dir, n, phases] => lifecycle::child(&at(dir)?, n.parse()?, phases).await,
+            ["statements", dir] => lifecycle::statements(&at(dir)?, true).await,
+            ["phases", dir] => lifecycle::phases(&at(dir)?).await,
             // `cargo test --benches` starts it without a word: there is nothing to test here.
             [] => Ok(()),
             other => anyhow::bail!("no such measurement: {}", other.join(" ")),

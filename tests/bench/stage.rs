@@ -1,14 +1,17 @@
 //! An engine on a home of its own, sending to a sink.
 
+use countersign_domain::{ActionId, State};
 use countersign_engine::keychain::{LoginSecret, MemoryStore};
 use countersign_engine::{Clock, Core, Desk, Dispatcher, Home, InitArgs, Intake, OpenArgs, Passphrase, SecretsChoice};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub struct Stage {
     pub desk: Desk,
-    pub dispatcher: Dispatcher,
+    pub dispatcher: Arc<Dispatcher>,
     pub intake: Intake,
     /// Of the mailbox and of the source.
     name: String,
@@ -68,7 +71,7 @@ impl Stage {
         desk.add_destination(&file, dir, &LoginSecret::new("bench")).await?;
         let effects = ["email.send".to_owned()];
         desk.add_source(name, "sandbox", &effects, &[name.to_owned()], false).await?;
-        let dispatcher = Dispatcher::start(core.clone()).await?;
+        let dispatcher = Arc::new(Dispatcher::start(core.clone()).await?);
         let intake = Intake::open(&core).await?;
         Ok(Stage { desk, dispatcher, intake, name: name.to_owned(), n: 0 })
     }
@@ -104,11 +107,41 @@ impl Stage {
         Ok(())
     }
 
+    /// Approves while the loop runs, and waits for the destination's yes in the ledger: what a person waits for.
+    pub async fn approve_and_see_accepted(&self, id: &str, hash: &str) -> anyhow::Result<Duration> {
+        let id: ActionId = id.parse()?;
+        let ledger = &self.dispatcher.core().ledger;
+        let mut moved = ledger.moved();
+        let began = Instant::now();
+        let accepted = async {
+            loop {
+                moved.changed().await?;
+                let state = ledger.action(id).await?.map(|record| record.state());
+                match state {
+                    Some(State::Accepted) => return anyhow::Ok(began.elapsed()),
+                    Some(State::Prepared | State::Approved | State::InProgress) => {}
+                    other => anyhow::bail!("{id} ended as {other:?}"),
+                }
+            }
+        };
+        let (approved, accepted) = tokio::join!(self.desk.approve(id, hash, &[]), accepted);
+        approved?;
+        accepted
+    }
+
+    /// Waits until the journal stood still for a moment.
+    pub async fn settle(&self) -> anyhow::Result<()> {
+        let ledger = &self.dispatcher.core().ledger;
+        let mut moved = ledger.moved();
+        while tokio::time::timeout(Duration::from_millis(30), moved.changed()).await.is_ok() {}
+        Ok(())
+    }
+
     /// Dispatches what is due and makes sure that it was accepted.
     pub async fn dispatch(&self, id: &str) -> anyhow::Result<()> {
         let report = self.dispatcher.tick().await;
         let state = report.attempted.iter().find(|(a, _)| a.to_string() == id).map(|(_, s)| *s);
-        anyhow::ensure!(state == Some(countersign_domain::State::Accepted), "{id} ended as {state:?}");
+        anyhow::ensure!(state == Some(State::Accepted), "{id} ended as {state:?}");
         Ok(())
     }
 }

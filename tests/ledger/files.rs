@@ -43,7 +43,7 @@ async fn f47_a_file_that_is_no_ledger_is_left_alone() {
         "not a database, but longer than the header of one, so that it can be read as such. ".repeat(4),
     )
     .expect("written");
-    assert!(matches!(open(&file).await, Err(LedgerError::Corrupt { .. })));
+    assert!(matches!(open(&file).await, Err(LedgerError::Foreign { .. })));
     assert!(matches!(open(&dir.path().join("none.db")).await, Err(LedgerError::NotFound { .. })));
     let again = Ledger::create(&file, "x", Timestamp::from_millis(1)).await;
     assert!(matches!(again, Err(LedgerError::Place { .. })));

@@ -258,7 +258,7 @@ impl Stage {
             payload_hash: s.sealed.hash(),
             wire_hash: wire.hash(),
             account: s.account,
-            conversation: s.conversation.as_ref().map(Conversation::hash),
+            conversation: s.detail.conversation.as_ref().map(Conversation::hash),
         };
         let now = self.now();
         let until = Timestamp::from_millis(now.millis() + 72 * HOUR);

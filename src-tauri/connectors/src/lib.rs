@@ -196,6 +196,10 @@ pub trait Connector: Send + Sync {
     }
     /// Everything but the last thing. `at`: when the attempt is made, for what has to carry its time.
     async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted>;
+    /// Whether an accepted action has a copy that may be ours to file.
+    fn has_copies(&self) -> bool {
+        false
+    }
     /// An answer once more, where a yes alone is not enough: what was changed is read back. Read-only. What
     /// [`Connector::read`] made of the reply must be unclear until then.
     async fn confirm(&self, _order: &Countersigned, answer: Answer, _login: &Login) -> Answer {

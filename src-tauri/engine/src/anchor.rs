@@ -112,8 +112,9 @@ impl Frozen {
         }
     }
 
-    fn from_word(word: &str) -> Option<Frozen> {
-        Frozen::ALL.into_iter().find(|f| f.word() == word)
+    /// From the setting; whatever else stands there was somebody's hand.
+    pub(crate) fn stored(word: &str) -> Frozen {
+        Frozen::ALL.into_iter().find(|f| f.word() == word).unwrap_or(Frozen::ByHand)
     }
 }
 
@@ -194,10 +195,7 @@ impl Core {
     /// Why dispatch is frozen, if it is.
     pub async fn frozen(&self) -> Result<Option<Frozen>, Failure> {
         let stored = self.ledger.setting(FROZEN).await?.unwrap_or_default();
-        if stored.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Frozen::from_word(&stored).unwrap_or(Frozen::ByHand)))
+        Ok((!stored.is_empty()).then(|| Frozen::stored(&stored)))
     }
 
     /// Compares with the anchor and freezes on a mismatch.
@@ -294,11 +292,6 @@ impl Core {
         Ok(adopted.word_since(&detail))
     }
 
-    /// Raises the anchor to the ledger's head of now.
-    pub(crate) async fn raise_anchor(&self) -> Result<(), Failure> {
-        self.anchor_at(&self.ledger.head().await?).await
-    }
-
     /// Raises the anchor to the newest row after `after` that is certainly on disk, so that a copy of the file from before an
     /// undo or a rejection shows too. Answers up to which row it looked.
     pub(crate) async fn anchor_news(&self, after: i64) -> Result<i64, Failure> {
@@ -307,12 +300,13 @@ impl Core {
         }
         let rows = self.ledger.journal_after(after, NEWS).await?;
         if let Some(row) = rows.iter().rev().find(|row| !RIDES.contains(&row.kind.as_str())) {
-            self.anchor_at(&Head { seq: row.entry.seq, hash: row.hash }).await?;
+            self.raise_anchor(&Head { seq: row.entry.seq, hash: row.hash }).await?;
         }
         Ok(rows.last().map_or(after, |row| row.entry.seq))
     }
 
-    async fn anchor_at(&self, head: &Head) -> Result<(), Failure> {
+    /// Raises the anchor to this head, unless it is further on already.
+    pub(crate) async fn raise_anchor(&self, head: &Head) -> Result<(), Failure> {
         let ours = at(&self.ledger, head, &self.home);
         let Some(there) = self.keychain.raise_anchor(&ours).await? else { return Ok(()) };
         // Another attempt raised it further, which is as good. Anything else means that this ledger is not the one that

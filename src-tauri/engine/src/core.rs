@@ -7,9 +7,9 @@ use crate::home::{Config, Home, LIVE};
 use crate::keychain::{Keychain, Passphrase, Pinned, Presence, SecretsChoice, Signer};
 use crate::latest::Latest;
 use crate::settings::Settings;
-use countersign_domain::{LedgerSecret, PersonId, Roster};
+use countersign_domain::{DeviceCert, LedgerSecret, PersonId, Roster};
 use countersign_ledger::{Ledger, OpenOptions};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
 /// Where a person sits. It decides whether a home without a passphrase takes their word in live.
@@ -52,6 +52,8 @@ pub struct Core {
     pub(crate) latest: Latest,
     surface: Surface,
     pinned: Arc<OnceCell<Pinned>>,
+    /// The roster made last, with the certificates it was made of.
+    rosters: Arc<Mutex<Option<(Vec<DeviceCert>, Roster)>>>,
 }
 
 impl Core {
@@ -92,6 +94,7 @@ impl Core {
             latest: Latest::default(),
             surface: args.surface,
             pinned: Arc::default(),
+            rosters: Arc::default(),
         })
     }
 
@@ -102,7 +105,18 @@ impl Core {
 
     /// Who may approve, as of now.
     pub async fn roster(&self) -> Result<Roster, Failure> {
-        Ok(self.pinned().await?.roster(&self.ledger.device_certs().await?))
+        self.roster_of(&self.ledger.device_certs().await?).await
+    }
+
+    /// Those of these devices whose certificates verify. Verifying is the costly part, and they seldom change.
+    pub(crate) async fn roster_of(&self, certs: &[DeviceCert]) -> Result<Roster, Failure> {
+        let last = self.rosters.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, roster)) = last.filter(|(known, _)| known == certs) {
+            return Ok(roster);
+        }
+        let roster = self.pinned().await?.roster(certs);
+        *self.rosters.lock().unwrap_or_else(PoisonError::into_inner) = Some((certs.to_vec(), roster.clone()));
+        Ok(roster)
     }
 
     async fn pinned(&self) -> Result<&Pinned, Failure> {

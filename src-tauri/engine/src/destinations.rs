@@ -106,6 +106,12 @@ impl Destinations {
         Ok((record, connector))
     }
 
+    /// The connector that was made last for a destination, without a look at its row.
+    pub(crate) fn made(&self, name: &str) -> Option<Arc<dyn Connector>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).map(|known| known.connector.clone())
+    }
+
     /// Whether an unknown outcome of this row comes to be known by asking or repeating. Of one that cannot be used any more
     /// the next look will say so.
     pub(crate) async fn can_be_asked(&self, row: &RowRecord) -> bool {
@@ -124,17 +130,11 @@ impl Destinations {
         Ok(Some(Reached { record, connector, login }))
     }
 
-    /// Destinations of the environment that this device can send to now: not removed, not paused, with a login.
-    pub(crate) async fn reachable(&self, environment: &str) -> Result<Vec<String>, Failure> {
+    /// Whether this device can send to it now: it is not paused, and there is a login.
+    pub(crate) async fn is_reachable(&self, record: &DestinationRecord) -> Result<bool, Failure> {
         let now = self.clock.now();
-        let mut names = Vec::new();
-        for record in self.ledger.destinations(Some(environment)).await? {
-            let paused = record.paused.as_ref().is_some_and(|p| p.until.is_none_or(|until| now < until));
-            if !paused && self.has_login(&record.name).await? {
-                names.push(record.name);
-            }
-        }
-        Ok(names)
+        let paused = record.paused.as_ref().is_some_and(|p| p.until.is_none_or(|until| now < until));
+        Ok(!paused && self.has_login(&record.name).await?)
     }
 
     /// Whether this device holds a login. Remembered once it does: the secret itself is read anew for every attempt.

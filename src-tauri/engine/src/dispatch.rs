@@ -119,7 +119,7 @@ impl Worker {
         };
         testpoint("after_approach").await;
         // Raised to a head that includes this claim: a ledger restored from before it will show.
-        self.core.raise_anchor().await?;
+        self.core.raise_anchor(&claim.head).await?;
         testpoint("after_anchor").await;
         if let Some(why) = self.bars_repeat(claim, reached, contract, asked).await? {
             return Err(Stop::NotSent(why).into());
@@ -204,9 +204,13 @@ impl Worker {
     /// Message-IDs of our own actions of the same request: they do not count as somebody else's answer.
     async fn own_message_ids(&self, claim: &Claim) -> Result<Vec<String>, Failure> {
         let key = claim.order.key();
-        let mut ids = Vec::new();
+        let own = claim.order.sealed().payload().email();
+        let mut ids: Vec<String> =
+            own.iter().map(|mail| claim.order.idempotency_key().message_id(mail.from.domain())).collect();
         for other in self.core.ledger.actions_of_request(&key.source, &key.request_id, None).await? {
-            let Some(other_key) = &other.idempotency_key else { continue };
+            let Some(other_key) = other.idempotency_key.as_ref().filter(|_| other.id() != claim.action) else {
+                continue;
+            };
             // A purged message names no sender any more; it is long past what a situation looks at.
             let Ok((payload, _)) = self.core.ledger.current(other.id()).await else { continue };
             ids.extend(payload.email().map(|mail| other_key.message_id(mail.from.domain())));

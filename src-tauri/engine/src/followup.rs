@@ -9,6 +9,8 @@ use countersign_ledger::{Filing, PageFilter};
 use std::time::Duration;
 
 const WAITING: &str = "waiting";
+const NOT_NEEDED: &str = "not_needed";
+const NO_COPY: &str = "This destination needs no copy from us.";
 /// So often a copy is tried by itself; after that a person may ask for it.
 const TRIES: u32 = 6;
 /// So many accepted actions are looked through for a follow-up that a crash cut off.
@@ -25,13 +27,16 @@ fn again_after(tries: u32) -> Duration {
 }
 
 impl Core {
-    /// Puts the follow-up of an accepted action on the list.
-    pub(crate) async fn begin_filing(&self, action: ActionId) -> Result<(), Failure> {
+    /// Puts the follow-up of an accepted action on the list, or says at once that there is none.
+    pub(crate) async fn begin_filing(&self, action: ActionId, destination: &str) -> Result<(), Failure> {
         if self.ledger.filing(action).await?.is_some() {
             return Ok(());
         }
         let now = self.clock.now();
-        Ok(self.ledger.put_filing(action, WAITING, "The copy is filed next.", Some(now), now).await?)
+        let none = self.destinations.made(destination).is_some_and(|connector| !connector.has_copies());
+        let (state, text, next) =
+            if none { (NOT_NEEDED, NO_COPY, None) } else { (WAITING, "The copy is filed next.", Some(now)) };
+        Ok(self.ledger.put_filing(action, state, text, next, now).await?)
     }
 
     /// Finds accepted actions whose follow-up was cut off by a crash.
@@ -40,7 +45,7 @@ impl Core {
         for row in self.ledger.page(&filter, None, LOOK_BACK).await?.rows {
             // What a person says happened was sent elsewhere, perhaps in other words: our bytes are filed only when asked.
             if row.receipt.is_none_or(|receipt| receipt.kind != ReceiptKind::Person) {
-                self.begin_filing(row.id).await?;
+                self.begin_filing(row.id, &row.destination).await?;
             }
         }
         Ok(())
@@ -67,7 +72,7 @@ impl Core {
         if record.state() != State::Accepted {
             return Err(Failure::conflict("only the copy of an accepted action is filed").on(action));
         }
-        self.begin_filing(action).await?;
+        self.begin_filing(action, &record.row.destination).await?;
         match self.ledger.filing(action).await? {
             Some(filing) => self.file(&filing).await,
             None => Ok(()),
@@ -82,7 +87,7 @@ impl Core {
                 ("already_present", format!("The copy is in {folder} already; the provider filed it."), None)
             }
             Ok(Filed::Filed { folder, .. }) => ("filed", format!("The copy is in {folder}."), None),
-            Ok(Filed::NotNeeded) => ("not_needed", "This destination needs no copy from us.".to_owned(), None),
+            Ok(Filed::NotNeeded) => (NOT_NEEDED, NO_COPY.to_owned(), None),
             Ok(Filed::Waiting { again_in }) => {
                 (WAITING, "The provider may file it itself; we look again.".to_owned(), Some(self.later(again_in)))
             }

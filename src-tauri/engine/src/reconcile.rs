@@ -103,7 +103,7 @@ impl Worker {
         let crossed = item.last_crossed;
         let standing = self.core.ledger.record_sighting(item.action, &sighting, conclusive, crossed, next, now).await?;
         if found && standing.state == State::Accepted {
-            self.core.begin_filing(item.action).await?;
+            self.core.begin_filing(item.action, &item.destination).await?;
         }
         Ok(standing)
     }

@@ -1,5 +1,6 @@
 //! The loop: recover, expire, claim, attempt, reconcile, follow up, index. Each tick does a bounded amount of work.
 
+use crate::anchor::Frozen;
 use crate::core::Core;
 use crate::dispatch::Worker;
 use crate::failure::{Code, Failure};
@@ -8,15 +9,16 @@ use crate::keychain::{self, SANDBOX};
 use crate::reconcile::Reconciled;
 use crate::repeat::Asked;
 pub use crate::report::{Handled, TickReport};
+use crate::settings::is_on;
 use crate::testpoint::{past_the_lock, testpoint};
 use crate::unwritten::Ending;
 use countersign_domain::policy::person_may_repeat;
-use countersign_domain::{ActionId, Roster, Standing, State, Timestamp, WorkerId};
-use countersign_ledger::{Claim, ClaimRequest, Claimed, PageFilter};
+use countersign_domain::{ActionId, Standing, State, Timestamp, WorkerId};
+use countersign_ledger::{Claim, ClaimRequest, Claimed, PageFilter, Rules};
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -49,6 +51,8 @@ pub struct Dispatcher {
     skip: Mutex<HashMap<ActionId, i64>>,
     /// Unknown actions that came to nothing a moment ago, and until when others go first.
     resting: Mutex<HashMap<ActionId, Timestamp>>,
+    /// What a dead process left was found. Nobody else claims as long as this one holds the lock.
+    recovered: AtomicBool,
     /// Up to which journal row the anchor was raised.
     anchored: AtomicI64,
     /// Sources are told of outcomes beside everything else, so that a slow listener delays no action.
@@ -73,7 +77,8 @@ impl Dispatcher {
         let worker = Worker::new(core.clone());
         let (running, skip, resting) = (Mutex::default(), Mutex::default(), Mutex::default());
         let telling = Mutex::default();
-        let dispatcher = Dispatcher { core, worker, name, lock, running, skip, resting, anchored, telling };
+        let recovered = AtomicBool::new(false);
+        let dispatcher = Dispatcher { core, worker, name, lock, running, skip, resting, recovered, anchored, telling };
         if let Some(why) = frozen {
             tracing::warn!(why = why.word(), "dispatch is frozen");
         }
@@ -88,14 +93,15 @@ impl Dispatcher {
     /// One bounded round, waiting for the attempts it began.
     pub async fn tick(&self) -> TickReport {
         let mut report = TickReport::default();
+        let mut rules = None;
         for _ in 0..ROUNDS_PER_TICK {
-            let begun = self.round(&mut report).await;
+            let begun = self.round(&mut report, &mut rules).await;
             self.reap(&mut report, true).await;
             if begun == 0 {
                 break;
             }
         }
-        self.after(&mut report).await;
+        self.after(&mut report, rules.as_ref()).await;
         self.tell_outcomes(&report).await;
         self.telling.lock().await.join_next().await;
         report
@@ -119,14 +125,24 @@ impl Dispatcher {
 
     /// Runs until told to stop. A tick each second, or at once when the journal moved.
     pub async fn run(&self, stop: CancellationToken) {
-        let mut seen = -1;
+        let mut moved = self.core.ledger.moved();
+        let mut followed: Option<tokio::time::Instant> = None;
         while !stop.is_cancelled() {
             let mut report = TickReport::default();
+            // Before the round: what is committed while it runs begins another one.
+            moved.mark_unchanged();
+            let seen = self.core.ledger.head().await.map_or(-1, |head| head.seq);
             let whole = guarded(async {
-                self.round(&mut report).await;
+                let mut rules = None;
+                self.round(&mut report, &mut rules).await;
                 self.reap(&mut report, false).await;
-                self.after(&mut report).await;
-                self.tell_outcomes(&report).await;
+                // What follows an action makes no other one wait, for a tick at most.
+                let busy = !self.running.lock().await.tasks.is_empty();
+                if !busy || followed.is_none_or(|at| at.elapsed() >= TICK) {
+                    self.after(&mut report, rules.as_ref()).await;
+                    self.tell_outcomes(&report).await;
+                    followed = Some(tokio::time::Instant::now());
+                }
             });
             if whole.await.is_err() {
                 report.failures.push(Failure::internal("a tick broke off inside the program; the next one goes on"));
@@ -135,12 +151,11 @@ impl Dispatcher {
                 tracing::error!(code = failure.code.word(), action = ?failure.action, "{failure}");
             }
             let ended = tokio::time::Instant::now() + TICK;
-            if let Ok(head) = self.core.ledger.head().await {
-                seen = head.seq;
-            }
             while tokio::time::Instant::now() < ended && !stop.is_cancelled() {
                 tokio::select! {
                     () = stop.cancelled() => {}
+                    // Of this process; another one's commits are looked for.
+                    _ = moved.changed() => {}
                     () = tokio::time::sleep(PEEK) => {}
                 }
                 if self.core.ledger.head().await.is_ok_and(|head| head.seq != seen) {
@@ -204,7 +219,7 @@ impl Dispatcher {
                 Failure::conflict("this destination does not promise to recognise a repeat any more").on(action)
             );
         }
-        match self.claim(Some(action), true).await? {
+        match self.claim(&self.core.ledger.rules().await?, Some(action), true).await? {
             Claimed::Claimed(claim) => self.worker.attempt(*claim, Asked::ByPerson).await,
             Claimed::Refused { action, why } => Err(refused(action, &why)),
             Claimed::None => Err(Failure::conflict("it cannot be finished now").on(action)),
@@ -216,9 +231,9 @@ impl Dispatcher {
         self.worker.late.all_read().await;
     }
 
-    /// Everything before attempts, and the claims. Returns how many attempts began.
-    async fn round(&self, report: &mut TickReport) -> usize {
-        match self.try_round(report).await {
+    /// Everything before attempts, and the claims. Returns how many attempts began, and leaves what they went by.
+    async fn round(&self, report: &mut TickReport, rules: &mut Option<Rules>) -> usize {
+        match self.try_round(report, rules).await {
             Ok(begun) => begun,
             Err(failure) => {
                 report.failures.push(failure);
@@ -227,24 +242,26 @@ impl Dispatcher {
         }
     }
 
-    async fn try_round(&self, report: &mut TickReport) -> Result<usize, Failure> {
+    async fn try_round(&self, report: &mut TickReport, rules: &mut Option<Rules>) -> Result<usize, Failure> {
         let now = self.core.clock.now();
         self.core.latest.saw(now);
         self.write_kept(report).await;
         // Only the holder of the lock knows that every other worker is gone.
-        if self.lock.is_some() {
+        if self.lock.is_some() && !self.recovered.load(Ordering::SeqCst) {
             let stale = self.core.ledger.recover_stale(&self.name, now).await?;
             report.recovered.extend(stale.into_iter().map(|(action, standing)| (action, standing.state)));
+            self.recovered.store(true, Ordering::SeqCst);
         }
         report.expired.extend(self.core.ledger.expire_due(now).await?);
-        report.frozen = self.core.frozen().await?;
+        let rules = rules.insert(self.core.ledger.rules().await?);
+        report.frozen = rules.frozen().map(Frozen::stored);
         if report.frozen.is_some() {
             return Ok(0);
         }
-        let mut begun = self.repeats_and_looks(report).await?;
+        let mut begun = self.repeats_and_looks(report, rules).await?;
         while self.running.lock().await.tasks.len() < PARALLEL {
             testpoint("before_claim").await;
-            match self.claim(None, false).await? {
+            match self.claim(rules, None, false).await? {
                 Claimed::None => break,
                 Claimed::Refused { action, why } => {
                     self.pass_over(action).await;
@@ -270,7 +287,7 @@ impl Dispatcher {
         }
     }
 
-    async fn repeats_and_looks(&self, report: &mut TickReport) -> Result<usize, Failure> {
+    async fn repeats_and_looks(&self, report: &mut TickReport, rules: &Rules) -> Result<usize, Failure> {
         let mut begun = 0;
         let now = self.core.clock.now();
         let mut due = self.core.ledger.unknown_due(now).await?;
@@ -279,7 +296,7 @@ impl Dispatcher {
         resting.retain(|_, until| now < *until && *until <= now.plus(REST));
         due.retain(|item| !resting.contains_key(&item.action));
         for item in due.into_iter().take(LOOKS_PER_TICK) {
-            if !self.core.settings.sending(&item.environment).await? && item.state != State::Unknown {
+            if !is_on(&item.environment, rules.sending(&item.environment)) && item.state != State::Unknown {
                 continue;
             }
             match self.worker.reconcile(&item).await {
@@ -287,7 +304,7 @@ impl Dispatcher {
                 Ok(Reconciled::Nothing) => {
                     resting.insert(item.action, now.plus(REST));
                 }
-                Ok(Reconciled::Repeat) => match self.claim(Some(item.action), true).await? {
+                Ok(Reconciled::Repeat) => match self.claim(rules, Some(item.action), true).await? {
                     Claimed::Claimed(claim) => {
                         self.begin(*claim).await;
                         begun += 1;
@@ -305,24 +322,25 @@ impl Dispatcher {
         Ok(begun)
     }
 
-    async fn claim(&self, only: Option<ActionId>, repeat: bool) -> Result<Claimed, Failure> {
+    async fn claim(&self, rules: &Rules, only: Option<ActionId>, repeat: bool) -> Result<Claimed, Failure> {
         let busy: BTreeSet<String> = {
             let running = self.running.lock().await;
             running.claims.values().map(|c| c.order.key().destination.clone()).collect()
         };
         let mut reach = Vec::new();
-        for environment in self.environments().await? {
-            if self.core.settings.sending(&environment).await? {
-                reach.extend(self.core.destinations.reachable(&environment).await?);
+        for destination in &rules.destinations {
+            let on = is_on(&destination.environment, rules.sending(&destination.environment));
+            let free = on && !busy.contains(&destination.name);
+            if free && self.core.destinations.is_reachable(destination).await? {
+                reach.push(destination.name.clone());
             }
         }
-        reach.retain(|name| !busy.contains(name));
         if reach.is_empty() {
             return Ok(Claimed::None);
         }
-        let roster: Roster = self.core.roster().await?;
+        let roster = self.core.roster_of(&rules.certs).await?;
         let secret = self.core.ledger_secret().await?;
-        let approvers_needed = self.core.settings.all_approvers_needed().await?;
+        let approvers_needed = rules.approvers_needed();
         let skip = self.passed_over().await;
         let request = ClaimRequest {
             worker: &self.name,
@@ -361,14 +379,13 @@ impl Dispatcher {
         still
     }
 
-    async fn environments(&self) -> Result<BTreeSet<String>, Failure> {
-        let mut all: BTreeSet<String> =
-            self.core.ledger.destinations(None).await?.into_iter().map(|d| d.environment).collect();
+    fn environments(&self, rules: &Rules) -> BTreeSet<String> {
+        let mut all = rules.environments();
         all.insert(LIVE.to_owned());
         if self.core.config.sandbox {
             all.insert(SANDBOX.to_owned());
         }
-        Ok(all)
+        all
     }
 
     async fn begin(&self, claim: Claim) {
@@ -424,20 +441,22 @@ impl Dispatcher {
     }
 
     /// Follow-ups, the search index, the anchor.
-    async fn after(&self, report: &mut TickReport) {
-        if let Err(failure) = self.try_after(report).await {
+    async fn after(&self, report: &mut TickReport, rules: Option<&Rules>) {
+        if let Err(failure) = self.try_after(report, rules).await {
             report.failures.push(failure);
         }
     }
 
-    async fn try_after(&self, report: &mut TickReport) -> Result<(), Failure> {
+    async fn try_after(&self, report: &mut TickReport, rules: Option<&Rules>) -> Result<(), Failure> {
         report.frozen = self.core.frozen().await?;
         if report.frozen.is_none() {
             self.anchor_news().await?;
             report.filed = self.core.file_due(FILINGS_PER_TICK).await?;
         }
         report.indexed = self.core.ledger.feed_search_index(INDEX_PER_TICK).await?;
-        report.held_back = self.held_back().await?;
+        if let Some(rules) = rules {
+            report.held_back = self.held_back(rules).await?;
+        }
         if report.is_idle() {
             self.core.ledger.checkpoint_in_idle().await?;
         }
@@ -450,10 +469,10 @@ impl Dispatcher {
         Ok(())
     }
 
-    async fn held_back(&self) -> Result<Vec<String>, Failure> {
+    async fn held_back(&self, rules: &Rules) -> Result<Vec<String>, Failure> {
         let mut off = Vec::new();
-        for environment in self.environments().await? {
-            if self.core.settings.sending(&environment).await? {
+        for environment in self.environments(rules) {
+            if is_on(&environment, rules.sending(&environment)) {
                 continue;
             }
             let filter = PageFilter {

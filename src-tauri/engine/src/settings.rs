@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use crate::keychain::{Presence, SANDBOX};
 use countersign_domain::{ActionId, PersonId, Timestamp};
 use countersign_ledger::Ledger;
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// Undo window where the destination's file names none.
@@ -76,6 +75,11 @@ pub(crate) fn sending_key(environment: &str) -> String {
     format!("sending/{environment}")
 }
 
+/// What the stored switch of an environment means; the sandbox starts on, everything else off.
+pub(crate) fn is_on(environment: &str, stored: Option<&str>) -> bool {
+    stored.map_or(environment == SANDBOX, |word| word == "on")
+}
+
 fn approvers_key(environment: &str) -> String {
     format!("approvers_needed/{environment}")
 }
@@ -98,7 +102,7 @@ impl Settings {
     /// Whether actions of the environment go out. The sandbox starts on, everything else off.
     pub async fn sending(&self, environment: &str) -> Result<bool, Failure> {
         let stored = self.ledger.setting(&sending_key(environment)).await?;
-        Ok(stored.map_or(environment == SANDBOX, |word| word == "on"))
+        Ok(is_on(environment, stored.as_deref()))
     }
 
     /// Whether sending was ever switched on there, whatever the switch says now: the journal forgets nothing.
@@ -176,18 +180,6 @@ impl Settings {
             .filter(|n| (1..=2).contains(n))
             .ok_or_else(|| Failure::bad_input(approvers_key(environment), "must be from 1 to 2"))?;
         Ok(self.ledger.set_approvers_needed(environment, needed, by, now).await?)
-    }
-
-    /// All environments that need another number than 1.
-    pub(crate) async fn all_approvers_needed(&self) -> Result<HashMap<String, u8>, Failure> {
-        let all = self.ledger.settings().await?;
-        Ok(all
-            .iter()
-            .filter_map(|(key, value)| {
-                let environment = key.strip_prefix("approvers_needed/")?;
-                Some((environment.to_owned(), if value.trim() == "2" { 2 } else { 1 }))
-            })
-            .collect())
     }
 
     /// Whether an unknown outcome is repeated under the same key by itself where the contract makes that safe.

@@ -159,8 +159,13 @@ impl Unwritten {
             Unwritten::Ending(claim, Ending::Closed { outcome: Outcome::NotSent(why), .. }) if why.pauses => {
                 pause(core, claim, why).await?;
             }
-            Unwritten::Ending(_, Ending::Closed { outcome: Outcome::Accepted(_), .. } | Ending::Found(_))
-            | Unwritten::Late { outcome: Outcome::Accepted(_), .. } => core.begin_filing(self.action()).await?,
+            Unwritten::Ending(claim, Ending::Closed { outcome: Outcome::Accepted(_), .. } | Ending::Found(_)) => {
+                core.begin_filing(claim.action, &claim.order.key().destination).await?;
+            }
+            Unwritten::Late { action, outcome: Outcome::Accepted(_), .. } => {
+                let destination = core.ledger.action(*action).await?.map(|record| record.row.destination);
+                core.begin_filing(*action, &destination.unwrap_or_default()).await?;
+            }
             Unwritten::Ending(_, Ending::Closed { .. } | Ending::Changed(_) | Ending::BrokeOff)
             | Unwritten::Late { .. } => {}
         }

@@ -5,7 +5,7 @@ use crate::proof::{self, Proven, broken_part};
 use crate::rows::{Action, Get, read_json, skip_damaged, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Claim, ClaimRequest, Claimed, OpenAttempt, RefusedClaim};
-use crate::{Conflict, Ledger, LedgerError, apply, approvers, close, content, directory};
+use crate::{Conflict, Ledger, LedgerError, apply, approvers, close, content, directory, journal};
 use countersign_domain::countersigned::Candidate;
 use countersign_domain::{
     ActionId, AttemptId, Countersigned, Fact, LedgerSecret, NotCountersigned, Receipt, Roster, Standing, State,
@@ -132,6 +132,10 @@ impl Ledger {
             a.worker = Some(request.worker.0.clone());
         };
         let next = apply::apply(&mut w, &current, &fact, change, details, "worker", request.now).await?;
+        let head = match w.head {
+            Some(head) => head,
+            None => journal::head(w.conn()).await?,
+        };
         w.commit("claiming an action").await?;
         Ok(Claimed::Claimed(Box::new(Claim {
             action: n,
@@ -141,6 +145,7 @@ impl Ledger {
             worker: request.worker.clone(),
             standing: next.standing,
             noted,
+            head,
         })))
     }
 

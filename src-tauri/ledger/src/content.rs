@@ -2,6 +2,7 @@
 
 use crate::rows::{Action, Get, hex};
 use crate::tx::{Conn, Write, failed, statements};
+use crate::types::PayloadVersion;
 use crate::{Conflict, LedgerError, directory};
 use countersign_domain::canonical::{canonical, sha256};
 use countersign_domain::{
@@ -311,6 +312,21 @@ pub(crate) async fn sealed(conn: &mut Conn, action: &Action) -> Result<Sealed, L
         return Err(LedgerError::corrupt("payload", id, "its hash is not the stored one"));
     }
     Ok(sealed)
+}
+
+/// The same from payloads that were read and opened already.
+pub(crate) fn sealed_of(action: &Action, versions: &[PayloadVersion]) -> Result<Sealed, LedgerError> {
+    let id = || format!("{} version {}", action.id(), action.payload_version);
+    let current = versions
+        .iter()
+        .find(|v| v.version == action.payload_version)
+        .ok_or_else(|| LedgerError::corrupt("payload", id(), "its row is missing"))?;
+    let payload = current.payload.clone().ok_or(Conflict::Purged)?;
+    let sealed = Sealed::seal(action.need_key()?.clone(), current.version, payload);
+    match Some(sealed.hash()) == current.hash && Some(sealed.hash()) == action.payload_hash {
+        true => Ok(sealed),
+        false => Err(LedgerError::corrupt("payload", id(), "its hash is not the stored one")),
+    }
 }
 
 pub(crate) async fn put_conversation(

@@ -4,7 +4,7 @@ use crate::content::{self, NewPayload, content_hash, face_at};
 use crate::rows::{Action, Get};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Cleared, Signing, Waits};
-use crate::{Conflict, Ledger, LedgerError, apply, directory, proof};
+use crate::{Conflict, Ledger, LedgerError, apply, directory, proof, read};
 use countersign_domain::{
     ActionId, Approval, Fact, LedgerSecret, Payload, PersonId, RecordRef, Sealed, Standing, State, Timestamp, Wire,
 };
@@ -61,14 +61,15 @@ impl Ledger {
         Ok(version)
     }
 
-    /// Everything an approval must cover, but for the wire that a provider still has to render. The action's journal is
-    /// proven first.
+    /// Everything an approval must cover, but for the wire that a provider still has to render; and the action as it stands
+    /// with its history, in the same view. The action's journal is proven first.
     pub async fn signable(&self, action: ActionId, secret: &LedgerSecret) -> Result<Signing, LedgerError> {
         let mut tx = self.pools().read("reading what is to be signed").await?;
         let current = Action::get(&mut tx, action).await?;
         // Nobody signs what was altered, an order or an attempt count included, which the signature does not cover.
-        proof::journal_of(&mut tx, &current).await?;
-        let sealed = content::sealed(&mut tx, &current).await?;
+        let told = proof::journal_of(&mut tx, &current).await?;
+        let detail = read::detail(&mut tx, current.clone(), told.into_rows()).await?;
+        let sealed = content::sealed_of(&current, &detail.payloads)?;
         let destination = directory::destination(&mut tx, &current.destination)
             .await?
             .ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
@@ -76,20 +77,19 @@ impl Ledger {
             Some(hash) => Some(content::wire(&mut tx, action, hash).await?),
             None => None,
         };
-        let conversation = content::conversation(&mut tx, &current).await?;
-        if current.conversation.is_some() && conversation.is_none() {
+        if current.conversation.is_some() && detail.conversation.is_none() {
             return Err(Conflict::Purged.into());
         }
         Ok(Signing {
             action,
             idempotency_key: sealed.key().idempotency_key(secret),
             sealed,
-            conversation,
             account: destination.account,
             sequence: current.newest_sequence + 1,
             stored_wire,
             standing: current.standing,
-            signers: signers(&mut tx, &current).await?,
+            signers: detail.approvals.iter().filter(|a| a.counts).map(|a| a.approval.by.clone()).collect(),
+            detail,
         })
     }
 

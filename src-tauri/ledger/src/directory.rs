@@ -58,7 +58,6 @@ statements! {
     SOURCE_BY_TOKEN = concat!("SELECT ", source_columns!(), " FROM sources WHERE token_hash = $1 AND revoked_at IS NULL");
     REVOKE_SOURCE = "UPDATE sources SET revoked_at = $2 WHERE name = $1 AND revoked_at IS NULL";
     SETTING = "SELECT value FROM settings WHERE key = $1";
-    SETTINGS = "SELECT key, value FROM settings ORDER BY key";
     PUT_SETTING = "INSERT INTO settings (key, value, changed_at, changed_by) VALUES ($1, $2, $3, $4) \
         ON CONFLICT (key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at, \
         changed_by = excluded.changed_by";
@@ -186,16 +185,7 @@ impl Ledger {
     pub async fn device_certs(&self) -> Result<Vec<DeviceCert>, LedgerError> {
         let mut tx = self.pools().bare("reading devices").await?;
         let rows = sqlx::query(DEVICES).fetch_all(&mut *tx).await.map_err(|e| failed("reading devices", e))?;
-        rows.iter()
-            .map(|r| {
-                Ok(DeviceCert {
-                    person: PersonId(r.text("person")?),
-                    device: DeviceId(r.text("device")?),
-                    public: r.text("public")?,
-                    signature: r.text("signature")?,
-                })
-            })
-            .collect()
+        rows.iter().map(read_cert).collect()
     }
 
     pub async fn withdraw_device(&self, device: &DeviceId, by: &PersonId, now: Timestamp) -> Result<(), LedgerError> {
@@ -421,12 +411,6 @@ impl Ledger {
         setting(&mut tx, key).await
     }
 
-    pub async fn settings(&self) -> Result<Vec<(String, String)>, LedgerError> {
-        let mut tx = self.pools().bare("reading settings").await?;
-        let rows = sqlx::query(SETTINGS).fetch_all(&mut *tx).await.map_err(|e| failed("reading settings", e))?;
-        rows.iter().map(|r| Ok((r.text("key")?, r.text("value")?))).collect()
-    }
-
     /// `sending/ENVIRONMENT` (`on`, `off`) and `frozen` (empty or `off`: no) are read by `claim` and `record_crossing`.
     pub async fn set_setting(&self, key: &str, value: &str, by: &str, now: Timestamp) -> Result<(), LedgerError> {
         let doing = "storing a setting";
@@ -434,6 +418,15 @@ impl Ledger {
         put_setting(&mut w, key, value, by, now).await?;
         w.commit(doing).await
     }
+}
+
+pub(crate) fn read_cert(row: &AnyRow) -> Result<DeviceCert, LedgerError> {
+    Ok(DeviceCert {
+        person: PersonId(row.text("person")?),
+        device: DeviceId(row.text("device")?),
+        public: row.text("public")?,
+        signature: row.text("signature")?,
+    })
 }
 
 /// The row as it stands after a change, as the journal commits to it.

@@ -5,12 +5,12 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `open`, `place`, `tx` | making and opening, where it may lie, connections and transactions |
+//! | `open`, `place`, `tx`, `slots` | making and opening, where it may lie, transactions, connections |
 //! | `apply`, `journal`, `rows`, `lines` | the one write path for state, the chain, rows to values and back, many at once |
 //! | `receive`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
 //! | `read`, `page`, `search` | one action with its history; lists; full text |
-//! | `directory` | people, devices, sources, destinations, settings |
+//! | `directory`, `rules` | people, devices, sources, destinations, settings; what a round of dispatch reads of them |
 //! | `proof`, `beside`, `configured`, `verify`, `whole` | does it hold: an action, what lies beside it, the configuration, all of it |
 //! | `purge`, `backup` | retention; copies |
 //! | `doors` | answers under an Idempotency-Key; outcomes to be told to their source |
@@ -42,7 +42,9 @@ mod reconcile;
 mod repeats;
 mod revise;
 mod rows;
+mod rules;
 mod search;
+mod slots;
 mod tx;
 mod types;
 mod verify;
@@ -51,6 +53,7 @@ mod whole;
 pub use error::{Conflict, LedgerError};
 pub use insights::{ApprovalTimes, Insights, QUARTER, QuarterCount, SourceShare, Tally, WasUnclear};
 pub use open::SCHEMA;
+pub use rules::Rules;
 pub use types::*;
 
 use std::sync::Arc;
@@ -94,6 +97,11 @@ impl Ledger {
         self.pools().checkpoint_in_idle().await
     }
 
+    /// Changes with every commit that this process makes. What another process commits is seen by looking at [`Ledger::head`].
+    pub fn moved(&self) -> tokio::sync::watch::Receiver<()> {
+        self.pools().moved()
+    }
+
     /// Closes every connection; what was written is on disk already.
     pub async fn close(&self) {
         self.inner.pools.close().await;
@@ -129,6 +137,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(of("repeats", repeats::STATEMENTS))
         .chain(of("revise", revise::STATEMENTS))
         .chain(of("rows", rows::STATEMENTS))
+        .chain(of("rules", rules::STATEMENTS))
         .chain(of("search", search::STATEMENTS))
         .chain(of("verify", verify::STATEMENTS))
         .collect()

@@ -88,6 +88,10 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    pub(crate) fn into_rows(self) -> Vec<Stored> {
+        self.rows
+    }
+
     pub(crate) fn details(&self) -> impl Iterator<Item = (&Stored, &Value)> {
         self.rows.iter().map(|s| (s, &s.row.entry.fact["details"]))
     }

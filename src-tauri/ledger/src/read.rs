@@ -1,6 +1,7 @@
 //! One action, whole or in part.
 
 use crate::content;
+use crate::journal::Stored;
 use crate::proof::{APPROVALS, ATTEMPTS, SIGHTINGS, read_approval};
 use crate::rows::{Action, Get, action_columns, read_json};
 use crate::tx::{Conn, failed, statements};
@@ -107,22 +108,9 @@ impl Ledger {
     /// An action with everything that happened to it.
     pub async fn detail(&self, id: ActionId) -> Result<Detail, LedgerError> {
         let mut tx = self.pools().read("reading an action's history").await?;
-        let conn: &mut Conn = &mut tx;
-        let action = Action::get(conn, id).await?;
-        let (payloads, attachments) = payloads(conn, &action).await?;
-        Ok(Detail {
-            payloads,
-            attachments,
-            approvals: approvals(conn, &action).await?,
-            attempts: attempts(conn, id).await?,
-            sightings: sightings(conn, id).await?,
-            deliveries: deliveries(conn, id).await?,
-            journal: journal::of_action(conn, id.0).await?.into_iter().map(|s| s.row).collect(),
-            filing: followup::filing(conn, id.0).await?,
-            conversation: content::conversation(conn, &action).await?,
-            cleared: decide::cleared(conn, id.0).await?,
-            record: action.record(),
-        })
+        let action = Action::get(&mut tx, id).await?;
+        let rows = journal::of_action(&mut tx, id.0).await?;
+        detail(&mut tx, action, rows).await
     }
 
     /// What this environment's own history knows about `addresses` (lower case) and about domains. The owner's own domains
@@ -165,7 +153,7 @@ impl Ledger {
     /// Actions to the same thread or person with the same effect that went, may have gone or are about to go.
     pub async fn related(&self, id: ActionId) -> Result<Vec<Related>, LedgerError> {
         let doing = "looking for related actions";
-        let mut tx = self.pools().read(doing).await?;
+        let mut tx = self.pools().bare(doing).await?;
         let action = Action::get(&mut tx, id).await?;
         let mut found: BTreeMap<i64, Related> = BTreeMap::new();
         let read =
@@ -206,6 +194,25 @@ impl Ledger {
         }
         Ok(found.into_values().rev().collect())
     }
+}
+
+/// `rows`: the action's journal.
+pub(crate) async fn detail(conn: &mut Conn, action: Action, rows: Vec<Stored>) -> Result<Detail, LedgerError> {
+    let id = action.id();
+    let (payloads, attachments) = payloads(conn, &action).await?;
+    Ok(Detail {
+        payloads,
+        attachments,
+        approvals: approvals(conn, &action).await?,
+        attempts: attempts(conn, id).await?,
+        sightings: sightings(conn, id).await?,
+        deliveries: deliveries(conn, id).await?,
+        journal: rows.into_iter().map(|s| s.row).collect(),
+        filing: followup::filing(conn, id.0).await?,
+        conversation: content::conversation(conn, &action).await?,
+        cleared: decide::cleared(conn, id.0).await?,
+        record: action.record(),
+    })
 }
 
 async fn payloads(conn: &mut Conn, action: &Action) -> Result<(Vec<PayloadVersion>, Vec<Attachment>), LedgerError> {

@@ -4,13 +4,14 @@
 //! for, a bounded time. Read-then-write always begins IMMEDIATE, so that the lock is held before the first read.
 
 use crate::LedgerError;
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor, Transaction};
+use crate::slots::{Lease, Slots};
+use sqlx::any::AnyConnectOptions;
+use sqlx::{AnyConnection, Connection as _, Executor};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, watch};
 
 pub(crate) type Conn = AnyConnection;
 
@@ -30,41 +31,59 @@ pub(crate) enum Durable {
     Rides,
 }
 
+impl Durable {
+    /// What begins such a transaction on SQLite. `told`: the connection was told so already.
+    pub(crate) fn begins_with(self, told: bool) -> &'static str {
+        match (told, self) {
+            (true, _) => "BEGIN IMMEDIATE",
+            (false, Durable::Full) => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+            (false, Durable::Rides) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+        }
+    }
+}
+
 /// How long SQLite waits for another process inside one try, and how many tries a write gets.
 const BUSY_WAIT_MS: u32 = 1_500;
 const BEGIN_TRIES: u32 = 4;
 /// So many writes are left in the log before an idle moment is used to move them into the file: some twelve actions.
 const WRITES_IN_LOG: u32 = 64;
+/// Readers at once.
+const READERS: u32 = 4;
+const OPENING: &str = "opening the ledger";
 /// How long a write waits for the others of this process.
 const GATE_WAIT: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub(crate) struct Pools {
     pub(crate) engine: Engine,
-    writer: AnyPool,
-    readers: AnyPool,
+    writer: Arc<Slots>,
+    readers: Arc<Slots>,
     gate: Arc<Mutex<()>>,
     read_only: bool,
     /// Writes begun since the log was last moved into the file.
     written: AtomicU32,
+    /// Told of every commit of this process.
+    moved: watch::Sender<()>,
 }
 
 /// An open write transaction. Dropped without `commit` it is rolled back.
 pub(crate) struct Write {
-    tx: Transaction<'static, Any>,
+    lease: Lease,
+    moved: watch::Sender<()>,
     /// The journal's head as this transaction left it, once it was read.
     pub(crate) head: Option<crate::Head>,
     /// The action, by number and row version, that this transaction knows to be as the journal wrote it down.
     pub(crate) intact: Option<(i64, i64)>,
-    _gate: Option<OwnedMutexGuard<()>>,
 }
 
 impl Write {
     pub(crate) fn conn(&mut self) -> &mut Conn {
-        &mut self.tx
+        &mut self.lease
     }
     pub(crate) async fn commit(self, doing: &'static str) -> Result<(), LedgerError> {
-        self.tx.commit().await.map_err(|e| failed(doing, e))
+        self.lease.commit().await.map_err(|e| failed(doing, e))?;
+        self.moved.send_replace(());
+        Ok(())
     }
 }
 
@@ -76,28 +95,42 @@ impl Pools {
             (true, false) => "rwc",
             (false, false) => "rw",
         };
-        let url = sqlite_url(path, mode);
-        let writer = sqlite_pool(&url, 1, read_only, "FULL").await?;
-        let readers = sqlite_pool(&sqlite_url(path, "ro"), 4, true, "NORMAL").await?;
-        let gate = Arc::new(Mutex::new(()));
-        Ok(Pools { engine: Engine::Sqlite, writer, readers, gate, read_only, written: AtomicU32::new(0) })
+        let writer = sqlite_slots(&sqlite_url(path, mode), 1, read_only, "FULL")?;
+        let readers = sqlite_slots(&sqlite_url(path, "ro"), READERS, true, "NORMAL")?;
+        let pools = Pools::new(Engine::Sqlite, writer, readers, read_only);
+        // What is wrong with the file shows now. The writer first: it makes what a reader of the log needs.
+        drop(pools.writer.lease(OPENING).await?);
+        drop(pools.readers.lease(OPENING).await?);
+        Ok(pools)
     }
 
     pub(crate) async fn postgres(url: &str) -> Result<Pools, LedgerError> {
         sqlx::any::install_default_drivers();
-        let pool = AnyPoolOptions::new()
-            .max_connections(8)
-            .connect(url)
-            .await
-            .map_err(|e| failed("connecting to the ledger", e))?;
-        Ok(Pools {
-            engine: Engine::Postgres,
-            writer: pool.clone(),
-            readers: pool,
-            gate: Arc::new(Mutex::new(())),
-            read_only: false,
-            written: AtomicU32::new(0),
-        })
+        let doing = "connecting to the ledger";
+        let options = url.parse().map_err(|e| failed(doing, e))?;
+        let slots = Slots::new(options, String::new(), 2 * READERS);
+        drop(slots.lease(doing).await?);
+        Ok(Pools::new(Engine::Postgres, slots.clone(), slots, false))
+    }
+
+    fn new(engine: Engine, writer: Arc<Slots>, readers: Arc<Slots>, read_only: bool) -> Pools {
+        let (gate, written, moved) = (Arc::default(), AtomicU32::new(0), watch::Sender::new(()));
+        Pools { engine, writer, readers, gate, read_only, written, moved }
+    }
+
+    /// Changes with every commit of this process; what another one commits is seen by looking.
+    pub(crate) fn moved(&self) -> watch::Receiver<()> {
+        self.moved.subscribe()
+    }
+
+    async fn begin_postgres(&self, doing: &'static str) -> Result<Write, LedgerError> {
+        let mut lease = self.writer.lease(doing).await?;
+        lease.transact("BEGIN").await.map_err(|e| failed(doing, e))?;
+        Ok(self.begun(lease))
+    }
+
+    fn begun(&self, lease: Lease) -> Write {
+        Write { lease, moved: self.moved.clone(), head: None, intact: None }
     }
 
     /// Begins a write with the write lock held.
@@ -111,17 +144,14 @@ impl Pools {
                     .await
                     .map_err(|_| LedgerError::Busy)?;
                 // One connection for both: a second one would throw away the pages it holds at each write of the other.
-                // The setting is said before every transaction, so none inherits the weaker one.
-                let begin = match durable {
-                    Durable::Full => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
-                    Durable::Rides => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
-                };
+                let mut lease = self.writer.lease(doing).await?;
+                lease.keep(gate);
                 self.written.fetch_add(1, Ordering::Relaxed);
                 let mut tries = 0;
                 loop {
                     tries += 1;
-                    match self.writer.begin_with(begin).await {
-                        Ok(tx) => return Ok(Write { tx, head: None, intact: None, _gate: Some(gate) }),
+                    match lease.transact_immediately(durable).await {
+                        Ok(()) => return Ok(self.begun(lease)),
                         Err(e) => match failed(doing, e) {
                             LedgerError::Busy if tries < BEGIN_TRIES => {}
                             other => return Err(other),
@@ -130,28 +160,31 @@ impl Pools {
                 }
             }
             Engine::Postgres => {
-                let mut tx = self.writer.begin().await.map_err(|e| failed(doing, e))?;
+                let mut w = self.begin_postgres(doing).await?;
                 // The head's row lock gives what IMMEDIATE gives on SQLite: one writer, and seq in commit order.
-                tx.execute("SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE")
+                w.conn()
+                    .execute("SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE")
                     .await
                     .map_err(|e| failed(doing, e))?;
-                Ok(Write { tx, head: None, intact: None, _gate: None })
+                Ok(w)
             }
         }
     }
 
     /// A read transaction: one view of the data over several statements.
-    pub(crate) async fn read(&self, doing: &'static str) -> Result<Transaction<'static, Any>, LedgerError> {
-        match self.engine {
-            Engine::Sqlite => self.readers.begin().await,
-            Engine::Postgres => self.readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await,
-        }
-        .map_err(|e| failed(doing, e))
+    pub(crate) async fn read(&self, doing: &'static str) -> Result<Lease, LedgerError> {
+        let mut lease = self.readers.lease(doing).await?;
+        let text = match self.engine {
+            Engine::Sqlite => "BEGIN",
+            Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        };
+        lease.transact(text).await.map_err(|e| failed(doing, e))?;
+        Ok(lease)
     }
 
     /// A reader outside a transaction.
-    pub(crate) async fn bare(&self, doing: &'static str) -> Result<sqlx::pool::PoolConnection<Any>, LedgerError> {
-        self.readers.acquire().await.map_err(|e| failed(doing, e))
+    pub(crate) async fn bare(&self, doing: &'static str) -> Result<Lease, LedgerError> {
+        self.readers.lease(doing).await
     }
 
     pub(crate) async fn close(&self) {
@@ -160,47 +193,29 @@ impl Pools {
     }
 }
 
-async fn sqlite_pool(
+fn sqlite_slots(
     url: &str,
     connections: u32,
     read_only: bool,
     synchronous: &'static str,
-) -> Result<AnyPool, LedgerError> {
-    let doing = "opening the ledger";
-    let options: AnyConnectOptions = url.parse().map_err(|e| failed(doing, e))?;
-    AnyPoolOptions::new()
-        .max_connections(connections)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        .test_before_acquire(false)
-        // A commit that failed on a full disk was rolled back by SQLite itself, but sqlx still counts a transaction and would
-        // begin none on that connection again: it is closed and another one opened.
-        .before_acquire(|conn, _| Box::pin(async move { Ok(!conn.is_in_transaction()) }))
-        .after_connect(move |conn, _| {
-            Box::pin(async move {
-                let mut pragmas = format!(
-                    "PRAGMA busy_timeout = {BUSY_WAIT_MS}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
-                     PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456; \
-                     PRAGMA temp_store = MEMORY;"
-                );
-                if !read_only {
-                    // Checkpoints are made while nothing is under way. 16,000 pages (64 MiB) bound the log where that
-                    // never comes, or where no dispatcher runs.
-                    pragmas.push_str(" PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 16000;");
-                }
-                conn.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(pragmas))).await?;
-                Ok(())
-            })
-        })
-        .connect_with(options)
-        .await
-        .map_err(|e| failed(doing, e))
+) -> Result<Arc<Slots>, LedgerError> {
+    let options: AnyConnectOptions = url.parse().map_err(|e| failed(OPENING, e))?;
+    let mut pragmas = format!(
+        "PRAGMA busy_timeout = {BUSY_WAIT_MS}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
+         PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456; \
+         PRAGMA temp_store = MEMORY;"
+    );
+    if !read_only {
+        // Checkpoints are made while nothing is under way. 16,000 pages (64 MiB) bound the log where that never comes, or
+        // where no dispatcher runs.
+        pragmas.push_str(" PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 16000;");
+    }
+    Ok(Slots::new(options, pragmas, connections))
 }
 
-/// The schema number of a file, as a connection sees it that cannot write. A pool would try again and again to connect to a
-/// damaged file; this says at once that it is one.
+/// The schema number of a file, as a connection sees it that cannot write and is told nothing.
 pub(crate) async fn look(path: &Path) -> Result<i64, LedgerError> {
-    let doing = "opening the ledger";
+    let doing = OPENING;
     sqlx::any::install_default_drivers();
     let mut conn = Conn::connect(&sqlite_url(path, "ro")).await.map_err(|e| failed(doing, e))?;
     // The tables are read besides, as what comes first on each connection reads them.
@@ -286,10 +301,7 @@ impl Pools {
     pub(crate) async fn bare_write(&self, doing: &'static str) -> Result<Write, LedgerError> {
         match self.engine {
             Engine::Sqlite => self.write(doing, Durable::Full).await,
-            Engine::Postgres => {
-                let tx = self.writer.begin().await.map_err(|e| failed(doing, e))?;
-                Ok(Write { tx, head: None, intact: None, _gate: None })
-            }
+            Engine::Postgres => self.begin_postgres(doing).await,
         }
     }
 
@@ -312,7 +324,7 @@ impl Pools {
     pub(crate) async fn checkpoint(&self) -> Result<(), LedgerError> {
         if self.engine == Engine::Sqlite {
             let doing = "writing the ledger's log into its file";
-            let mut conn = self.writer.acquire().await.map_err(|e| failed(doing, e))?;
+            let mut conn = self.writer.lease(doing).await?;
             sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *conn).await.map_err(|e| failed(doing, e))?;
         }
         Ok(())
@@ -326,7 +338,7 @@ impl Pools {
         }
         let Ok(_gate) = self.gate.try_lock() else { return Ok(()) };
         let doing = "writing the ledger's log into its file";
-        let mut conn = self.writer.acquire().await.map_err(|e| failed(doing, e))?;
+        let mut conn = self.writer.lease(doing).await?;
         sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *conn).await.map_err(|e| failed(doing, e))?;
         self.written.store(0, Ordering::Relaxed);
         Ok(())

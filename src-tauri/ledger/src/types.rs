@@ -97,7 +97,8 @@ pub struct Signing {
     pub action: ActionId,
     pub sealed: Sealed,
     pub idempotency_key: IdempotencyKey,
-    pub conversation: Option<Conversation>,
+    /// The action with everything that happened to it.
+    pub detail: Detail,
     /// The destination's account as configured now.
     pub account: AccountFingerprint,
     /// The sequence the next approval must carry.
@@ -180,6 +181,8 @@ pub struct Claim {
     pub standing: Standing,
     /// What earlier attempts of this action noted beforehand (UIDNEXT of Sent …), oldest first.
     pub noted: Vec<Value>,
+    /// The journal's head with this claim in it.
+    pub head: Head,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -66,12 +66,12 @@ impl Desk {
         let shown: PayloadHash = shown.parse().map_err(|e: countersign_domain::canonical::BadHash| {
             Failure::bad_input("payload_hash", e.to_string()).on(id)
         })?;
-        let detail = self.ledger().detail(id).await?;
-        if self.is_approved_already(&detail, shown) {
-            return self.document(&detail).await;
-        }
         let secret = self.core.ledger_secret().await?;
         let signing = self.ledger().signable(id, &secret).await.map_err(|e| Failure::from(e).on(id))?;
+        let detail = &signing.detail;
+        if self.is_approved_already(detail, shown) {
+            return self.document(detail).await;
+        }
         if signing.sealed.hash() != shown {
             let current = signing.sealed.hash();
             return Err(Failure::from(countersign_domain::ApprovalError::ShownIsStale { current }).on(id));
@@ -84,12 +84,12 @@ impl Desk {
             .map_err(|e| Failure::from(e).on(id))?;
         // Somebody is there, before anything is written in their name.
         let signer = self.signer(&row.environment).await.map_err(|e| e.on(id))?;
-        self.check_parent_in_time(&detail).await?;
+        self.check_parent_in_time(detail).await?;
         let survey = match &signing.stored_wire {
             Some(_) => Survey::NothingToAsk,
             None => self.survey_again(id, &signing.sealed).await?,
         };
-        let looked_at = self.held_back(&detail, &signing, looked).await?;
+        let looked_at = self.held_back(&signing, looked).await?;
 
         let now = self.now();
         let wire = match &signing.stored_wire {
@@ -103,7 +103,7 @@ impl Desk {
                 payload_hash: signing.sealed.hash(),
                 wire_hash: wire.hash(),
                 account: signing.account,
-                conversation: signing.conversation.as_ref().map(Conversation::hash),
+                conversation: detail.conversation.as_ref().map(Conversation::hash),
             },
             shown,
             &signer.person,
@@ -160,14 +160,9 @@ impl Desk {
     }
 
     /// Refuses while a check that holds is open. Returns the open ones the person has just looked at.
-    async fn held_back(
-        &self,
-        detail: &Detail,
-        signing: &Signing,
-        looked: &[(String, String)],
-    ) -> Result<Vec<FindingDoc>, Failure> {
-        let id = detail.record.id();
-        let mut found = self.findings_of(detail, signing.sealed.payload(), signing.sealed.version()).await?;
+    async fn held_back(&self, signing: &Signing, looked: &[(String, String)]) -> Result<Vec<FindingDoc>, Failure> {
+        let id = signing.action;
+        let mut found = self.findings_of(&signing.detail, signing.sealed.payload(), signing.sealed.version()).await?;
         // Nobody looked at what is not there: a slip of the pen must not pass for a check that was made.
         if let Some((code, field)) = looked.iter().find(|(c, at)| !found.iter().any(|f| f.code == *c && f.field == *at))
         {
@@ -329,7 +324,7 @@ pub(super) fn render(
     survey: &Survey,
 ) -> Result<Wire, Failure> {
     connector
-        .render_on(&signing.sealed, &signing.idempotency_key, signing.conversation.as_ref(), now, survey)
+        .render_on(&signing.sealed, &signing.idempotency_key, signing.detail.conversation.as_ref(), now, survey)
         .map_err(|e| Failure::bad_input(e.field, e.reason))
 }
 

@@ -5,13 +5,18 @@ use super::look::{Marks, find, floor};
 use crate::Filing;
 use crate::letter::Letter;
 use crate::login::Login;
-use crate::mailbox::{Appended, MailboxError};
+use crate::mailbox::{Appended, Imap, MailboxError};
 use countersign_domain::Countersigned;
 use serde_json::Value;
 use std::time::Duration;
 
 /// How long a provider that may file the copy itself is given.
 const ITS_TURN: Duration = Duration::from_secs(30);
+
+/// Where copies are filed; None where there is no mailbox, or where the provider is known to file them itself.
+pub(super) fn mailbox_for_copies(place: &MailboxDestination) -> Option<Imap<'_>> {
+    place.mailbox().filter(|_| place.files_sent_itself != Some(true))
+}
 
 pub(super) async fn file_copy(
     place: &MailboxDestination,
@@ -20,9 +25,7 @@ pub(super) async fn file_copy(
     noted: &[Value],
     since_accepted: Duration,
 ) -> Filing {
-    let Some(mailbox) = place.mailbox().filter(|_| place.files_sent_itself != Some(true)) else {
-        return Filing::NotNeeded;
-    };
+    let Some(mailbox) = mailbox_for_copies(place) else { return Filing::NotNeeded };
     let (Some(email), Ok(letter)) = (order.sealed().payload().email(), Letter::open(order.wire())) else {
         return Filing::Failed { why: "the stored request is not an email".into() };
     };

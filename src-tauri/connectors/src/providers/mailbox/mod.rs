@@ -186,6 +186,10 @@ impl Connector for MailboxDestination {
         look::look(self, order, login, noted).await
     }
 
+    fn has_copies(&self) -> bool {
+        filing::mailbox_for_copies(self).is_some()
+    }
+
     async fn file_copy(
         &self,
         order: &Countersigned,

@@ -11,6 +11,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use testkit::peers;
+use testkit::tls::Authority;
 
 /// One request as it came.
 #[derive(Clone, Debug)]
@@ -232,4 +233,28 @@ fn r09_a_webhook_that_could_not_be_stored_leaves_the_one_before_as_it_was() {
     let heard = second.heard().remove(0);
     assert!(peers::verifies(text(&next["signing_secret"]), &heard.headers, &heard.body));
     assert!(!peers::verifies(&secret, &heard.headers, &heard.body));
+}
+
+#[test]
+fn r09_a_listener_with_an_authority_of_its_own_is_told_once_the_home_trusts_it() {
+    let world = World::sandbox();
+    let _far = Far::set_up(&world);
+    let ear = Ear::answering(&[]);
+    let ca = Authority::new();
+    let tokio = tokio::runtime::Runtime::new().expect("a runtime");
+    let address = ear.url.trim_start_matches("http://").split('/').next().expect("an address").parse().expect("one");
+    let front = tokio.block_on(ca.front("127.0.0.1", address)).expect("a port");
+    world.cli.ok(&["source", "outcome", "far", "--url", &format!("https://{}/outcomes", front.address)]);
+    approved(&world, "r-1");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs() as i64 - START;
+    world.dispatch(&at(now + 2)).expect(0);
+    let call = log(&world)[0].clone();
+    assert_eq!((text(&call["state"]), ear.heard().len()), ("waiting", 0), "{call}");
+    assert!(text(&call["last"]).contains("certificate"), "it says why: {call}");
+    ca.write(&world.cli.home().join("outcomes.pem")).expect("it is written");
+    let config = world.cli.home().join("config.toml");
+    let text_of_it = std::fs::read_to_string(&config).expect("it is there");
+    std::fs::write(&config, format!("{text_of_it}outcome_ca_file = \"outcomes.pem\"\n")).expect("it is written");
+    world.dispatch(&at(now + 12)).expect(0);
+    assert_eq!((text(&log(&world)[0]["state"]), ear.heard().len()), ("delivered", 1));
 }

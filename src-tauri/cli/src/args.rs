@@ -241,7 +241,7 @@ pub struct SourceAdd {
 pub struct SourceOutcome {
     pub name: String,
     /// Tell outcomes to this address from now on, signed (Standard Webhooks); https, or http on loopback. Prints its
-    /// signing secret, once
+    /// signing secret, once. For an authority of your own write `outcome_ca_file = "FILE"` into the home's config.toml
     #[arg(long, value_name = "URL", conflicts_with = "remove")]
     pub url: Option<String>,
     /// Tell nothing more

@@ -13,11 +13,16 @@ use tokio::time::timeout;
 pub struct Listener(Site);
 
 impl Listener {
+    /// `ca_file`: an authority that is trusted beside the system's.
+    ///
     /// # Errors
-    /// Why the address cannot be used, for people.
-    pub fn at(url: &str) -> Result<Listener, String> {
+    /// Why the address, or the file, cannot be used, for people.
+    pub fn at(url: &str, ca_file: Option<&Path>) -> Result<Listener, String> {
         let base = BaseUrl::read(url, false)?;
-        let trust = Trust::load(None, Path::new(".")).map_err(|e| e.reason)?;
+        let trust = match ca_file {
+            None => Trust::load(None, Path::new(".")).map_err(|e| e.reason)?,
+            Some(path) => Trust::beside_the_systems(path).map_err(|why| format!("outcome_ca_file {why}"))?,
+        };
         Ok(Listener(Site::new(base, trust)))
     }
 

@@ -51,6 +51,7 @@ pub async fn config_of(home: &Home, backup: &Path, choice: Option<&SecretsChoice
             secrets: Some(choice.clone()),
             passphrase: true,
             sandbox: false,
+            outcome_ca_file: None,
         }),
         (false, None) => Err(Failure::bad_input("secrets", "name the store that holds this ledger's secrets")),
     }

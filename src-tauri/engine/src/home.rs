@@ -40,6 +40,9 @@ pub struct Config {
     pub passphrase: bool,
     /// Whether the sandbox environment with its embedded destinations was made.
     pub sandbox: bool,
+    /// An authority that is trusted beside the system's where outcomes are told to their source; written into `config.toml`
+    /// by hand, relative to the home.
+    pub outcome_ca_file: Option<PathBuf>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -51,6 +54,8 @@ struct ConfigFile {
     secrets: String,
     passphrase: bool,
     sandbox: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outcome_ca_file: Option<PathBuf>,
 }
 
 /// What `init` is told.
@@ -151,6 +156,7 @@ impl Home {
             secrets,
             passphrase: file.passphrase,
             sandbox: file.sandbox,
+            outcome_ca_file: file.outcome_ca_file.map(|path| self.dir.join(path)),
         })
     }
 
@@ -162,6 +168,7 @@ impl Home {
             secrets: config.secrets.as_ref().map_or_else(|| "memory".to_owned(), ToString::to_string),
             passphrase: config.passphrase,
             sandbox: config.sandbox,
+            outcome_ca_file: config.outcome_ca_file.clone(),
         };
         let text = toml::to_string(&file).map_err(|e| Failure::internal(e.to_string()))?;
         let (path, beside) = (self.config_path(), self.dir.join("config.toml.new"));
@@ -210,6 +217,7 @@ impl Home {
             },
             passphrase: args.passphrase.is_some(),
             sandbox: args.sandbox,
+            outcome_ca_file: None,
         };
         if let Err(failure) = self.fill(&config, &made, clock).await {
             // Nothing was in this folder before and nobody used it: what was begun is taken away again.

@@ -71,7 +71,7 @@ impl Core {
         let Some(secret) = self.keychain.outcome_secret(&call.source, hook.added_at).await? else {
             return Ok((Told::Gone, "there is no signing secret any more".into()));
         };
-        let listener = match Listener::at(&hook.url) {
+        let listener = match Listener::at(&hook.url, self.config.outcome_ca_file.as_deref()) {
             Ok(listener) => listener,
             Err(why) => return Ok((Told::Again, why)),
         };

@@ -51,23 +51,21 @@ pub struct Trust {
 impl Trust {
     /// Reads `ca_file`, relative to `base_dir`.
     pub fn load(ca_file: Option<&str>, base_dir: &Path) -> Result<Trust, FieldError> {
-        let own = match ca_file {
-            None => None,
-            Some(name) => {
-                let wrong = |reason: String| FieldError::new("ca_file", reason);
-                let file = File::open(base_dir.join(name)).map_err(|e| wrong(format!("cannot be read: {e}")))?;
-                let mut roots = RootCertStore::empty();
-                for cert in rustls_pemfile::certs(&mut BufReader::new(file)) {
-                    let cert = cert.map_err(|e| wrong(format!("is not a PEM file: {e}")))?;
-                    roots.add(cert).map_err(|e| wrong(format!("holds an unusable certificate: {e}")))?;
-                }
-                if roots.is_empty() {
-                    return Err(wrong("holds no certificate".into()));
-                }
-                Some(client_config(roots).map_err(wrong)?)
-            }
-        };
-        Ok(Trust { own, system: Arc::default() })
+        let own = ca_file.map(|name| {
+            let wrong = |reason: String| FieldError::new("ca_file", reason);
+            client_config(roots_in(&base_dir.join(name)).map_err(wrong)?).map_err(wrong)
+        });
+        Ok(Trust { own: own.transpose()?, system: Arc::default() })
+    }
+
+    /// The system's authorities and those in `ca_file`, for addresses that are not one destination's.
+    ///
+    /// # Errors
+    /// Why the file cannot be used.
+    pub fn beside_the_systems(ca_file: &Path) -> Result<Trust, String> {
+        let mut roots = roots_in(ca_file)?;
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Ok(Trust { own: Some(client_config(roots)?), system: Arc::default() })
     }
 
     fn config(&self) -> Result<Arc<ClientConfig>, Unreached> {
@@ -85,6 +83,17 @@ impl Trust {
         });
         system.clone().map_err(Unreached::Tls)
     }
+}
+
+/// The certificates of a PEM file, of which there must be one at least.
+fn roots_in(path: &Path) -> Result<RootCertStore, String> {
+    let file = File::open(path).map_err(|e| format!("cannot be read: {e}"))?;
+    let mut roots = RootCertStore::empty();
+    for cert in rustls_pemfile::certs(&mut BufReader::new(file)) {
+        let cert = cert.map_err(|e| format!("is not a PEM file: {e}"))?;
+        roots.add(cert).map_err(|e| format!("holds an unusable certificate: {e}"))?;
+    }
+    if roots.is_empty() { Err("holds no certificate".into()) } else { Ok(roots) }
 }
 
 fn client_config(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {

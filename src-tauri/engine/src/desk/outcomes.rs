@@ -77,7 +77,8 @@ impl Desk {
         if source.revoked_at.is_some() {
             return Err(Failure::conflict(format!("the source {name} was revoked")).at("name"));
         }
-        Listener::at(url).map_err(|why| Failure::bad_input("url", why))?;
+        let ca_file = self.core.config.outcome_ca_file.as_deref();
+        Listener::at(url, ca_file).map_err(|why| Failure::bad_input("url", why))?;
         self.present(&source.environment, "adding an outcome webhook").await?;
         let signing_secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(random::<32>()?));
         let before = self.ledger().outcome_hook(name).await?.map(|hook| hook.added_at);

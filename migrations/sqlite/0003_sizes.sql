@@ -12,8 +12,10 @@ CREATE TABLE known_domains (
 );
 CREATE INDEX known_domains_by_change ON known_domains (environment, changed);
 
--- Facts about the ledger itself are few; found without walking all deliveries.
-CREATE INDEX journal_of_ledger ON journal (seq) WHERE action IS NULL AND kind <> 'delivered';
+-- What changed the configuration is little; found without walking all deliveries.
+CREATE INDEX journal_of_configuration ON journal (kind, seq) WHERE kind IN ('setting_changed', 'device_admitted',
+    'device_withdrawn', 'destination_added', 'destination_changed', 'destination_removed', 'destination_paused',
+    'destination_resumed', 'source_added', 'source_revoked');
 
 -- From here on the engines differ. An address has one `@`.
 

@@ -20,20 +20,21 @@ statements! {
     // The head says how far was looked, also where nothing was told: the next time begins there.
     TOLD_SINCE = "SELECT h.seq AS upto, j.seq, j.at, j.action, j.kind, j.fact, j.by_whom, j.previous, j.hash, \
         p.hash AS hash_before, f.previous AS previous_after FROM ledger_head h \
-        LEFT JOIN journal j ON j.action IS NULL AND j.kind <> 'delivered' AND j.seq > $1 AND j.kind IN ('setting_changed', 'device_admitted', \
-            'device_withdrawn', 'destination_added', 'destination_changed', 'destination_removed', 'destination_paused', \
+        LEFT JOIN journal j ON j.seq > $1 AND j.kind IN ('setting_changed', 'device_admitted', 'device_withdrawn', \
+            'destination_added', 'destination_changed', 'destination_removed', 'destination_paused', \
             'destination_resumed', 'source_added', 'source_revoked') \
         LEFT JOIN journal p ON p.seq = j.seq - 1 LEFT JOIN journal f ON f.seq = j.seq + 1 \
         WHERE h.one = 1 ORDER BY j.seq";
-    LAST_NUMBER = "SELECT fact FROM journal WHERE action IS NULL AND kind <> 'delivered' AND kind IN ('setting_changed', 'device_admitted', \
-        'device_withdrawn', 'destination_added', 'destination_changed', 'destination_removed', 'destination_paused', \
-        'destination_resumed', 'source_added', 'source_revoked') ORDER BY seq DESC LIMIT 1";
+    // A plain order by seq would walk the journal from its end.
+    LAST_NUMBER = "SELECT fact FROM journal WHERE kind IN ('setting_changed', 'device_admitted', 'device_withdrawn', \
+        'destination_added', 'destination_changed', 'destination_removed', 'destination_paused', 'destination_resumed', \
+        'source_added', 'source_revoked') ORDER BY seq + 0 DESC LIMIT 1";
     PEOPLE = "SELECT name, created_at FROM people ORDER BY name";
     DEVICES = "SELECT device, person, public, signature, admitted_at, withdrawn_at FROM devices ORDER BY device";
     SETTINGS = "SELECT key, value, changed_at, changed_by FROM settings ORDER BY key";
 }
 
-/// Kinds of journal rows that change a configuration; the statements above name the same.
+/// Kinds of journal rows that change a configuration; the statements above and the index that serves them name the same.
 const KINDS: [&str; 10] = [
     "setting_changed",
     "device_admitted",

@@ -20,14 +20,14 @@ statements! {
     PAGE_OF_ALL = concat!("SELECT ", action_columns!(), " FROM actions WHERE n < $1 ORDER BY n DESC LIMIT $2");
     PAGE_OF_ALL_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE n > $1 ORDER BY n LIMIT $2");
     ENVIRONMENTS = "SELECT DISTINCT environment FROM destinations ORDER BY environment";
-    // Capped: past ten thousand nobody reads the number.
+    // Capped: past a thousand nobody reads the number, and each row of it has to be fetched.
     COUNT = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
         CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
-        WHERE environment = $1 AND state = $2 LIMIT 10000) AS capped) AS requests";
+        WHERE environment = $1 AND state = $2 LIMIT 1000) AS capped) AS requests";
     COUNT_TO_REVIEW = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
         CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
         WHERE environment = $1 AND state IN ('needs_review', 'refused', 'gave_up') AND revised = 0 \
-        LIMIT 10000) AS capped) AS requests";
+        LIMIT 1000) AS capped) AS requests";
     NOT_TAKEN = "SELECT n, source, at, disposition, reason FROM deliveries \
         WHERE disposition IN ('conflict', 'not_permitted') ORDER BY n DESC LIMIT $1";
 }
@@ -91,7 +91,7 @@ impl Ledger {
         Ok(page_of(rows, limit, more))
     }
 
-    /// Requests with at least one action in each view. Counted up to ten thousand.
+    /// Requests with at least one action in each view. Counted up to a thousand actions of a state.
     pub async fn counts(&self, environment: &str) -> Result<StateCounts, LedgerError> {
         let mut tx = self.pools().read("counting").await?;
         let mut many = [0u32; 5];

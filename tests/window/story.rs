@@ -126,7 +126,12 @@ async fn r42_first_run_read_edit_approve_and_undo_by_keyboard_in_the_sandbox() {
 
     window.press(&["g", "h"]).await;
     window.until("history lists it", "document.querySelector('tbody tr[data-row]') !== null").await;
+    window.until("its counts are drawn", "document.querySelector('.over svg.chart rect.v-acc') !== null").await;
+    assert_eq!(window.eval("document.querySelector('.stat b').textContent").await, "1", "accepted, as the list says");
     looks_right(&window, "06-history").await;
+    window.press(&["g", "i"]).await;
+    window.until("insights are counted", "document.querySelector('.panel svg.chart') !== null").await;
+    looks_right(&window, "17-insights").await;
     window.press(&["g", "o"]).await;
     window.frames().await;
     looks_right(&window, "02-on-the-way").await;
@@ -195,6 +200,12 @@ async fn r24_a_lost_answer_is_settled_and_revised_by_keyboard_after_unlocking_in
     window.press(&["Enter"]).await;
     window.until("its record is open", "document.querySelector('.tl') !== null").await;
     looks_right(&window, "07-record").await;
+    window.press(&["v"]).await;
+    let bytes = "document.querySelector('[data-raw=raw]')?.textContent.includes('Message-ID:') === true";
+    window.until("the bytes that left are shown", bytes).await;
+    looks_right(&window, "07-raw").await;
+    window.press(&["Escape"]).await;
+    window.until("the dialog has closed", "document.querySelector('dialog[open]') === null").await;
     window.press(&["n"]).await;
     window.until("a revision is written", "document.querySelector('[data-draft] textarea') !== null").await;
     tab_to(&window, "[data-draft] textarea").await;

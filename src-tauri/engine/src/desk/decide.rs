@@ -1,7 +1,7 @@
 //! Decisions. Each is one transaction of the ledger; none speaks to a destination.
 
 use super::Desk;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::view::{ActionDoc, ApproveOne, ApprovedOne, FindingDoc};
 use countersign_connectors::Survey;
 use countersign_domain::approval::SignedVerdict;
@@ -66,6 +66,22 @@ impl Desk {
         let shown: PayloadHash = shown.parse().map_err(|e: countersign_domain::canonical::BadHash| {
             Failure::bad_input("payload_hash", e.to_string()).on(id)
         })?;
+        match self.approve_shown(id, shown, looked).await {
+            // The same decision, made twice at once: one of them was second somewhere between reading and writing.
+            Err(failure) if failure.code == Code::Conflict => {
+                let detail = self.ledger().detail(id).await?;
+                if self.is_approved_already(&detail, shown) { self.document(&detail).await } else { Err(failure) }
+            }
+            done => done,
+        }
+    }
+
+    async fn approve_shown(
+        &self,
+        id: ActionId,
+        shown: PayloadHash,
+        looked: &[(String, String)],
+    ) -> Result<ActionDoc, Failure> {
         let secret = self.core.ledger_secret().await?;
         let signing = self.ledger().signable(id, &secret).await.map_err(|e| Failure::from(e).on(id))?;
         let detail = &signing.detail;

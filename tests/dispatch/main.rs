@@ -4,6 +4,7 @@ mod adopted;
 mod crm;
 mod crm_certain;
 mod doubt;
+mod drafts;
 mod endings;
 mod field;
 mod frozen;

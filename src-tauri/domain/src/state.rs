@@ -337,7 +337,8 @@ fn step(s: &Standing, fact: &Fact, am: Amendments) -> Result<Standing, Illegal> 
 
         (S::Approved, F::Undone) if frozen => Ok(to(S::NeedsReview)),
         (S::Approved, F::Undone) => Ok(to(S::Prepared)),
-        (S::Approved, F::Expired | F::AccountChanged) => Ok(to(S::NeedsReview)),
+        // What the claim would be told by the destination a source may tell before it: the customer wrote again (R16).
+        (S::Approved, F::Expired | F::AccountChanged | F::SituationChanged) => Ok(to(S::NeedsReview)),
         (S::Approved, F::Released) => Ok(*s),
         (S::Approved, F::Claimed) if barred => no(Why::Revised),
         (S::Approved, F::Claimed) if s.attempts >= s.allowed => no(Why::NoAttemptLeft),

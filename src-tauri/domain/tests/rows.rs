@@ -110,6 +110,7 @@ fn inv3_an_attempt_crosses_once() {
 #[test]
 fn r16_a_changed_situation_stops_only_an_attempt_that_has_not_crossed_and_is_not_in_doubt() {
     leads(&[YES, F::Claimed, F::SituationChanged], S::NeedsReview);
+    leads(&[YES, F::SituationChanged], S::NeedsReview);
     impossible(&[YES, F::Claimed, F::Crossed], F::SituationChanged, Why::HasCrossed);
     impossible(&and(&LOST, &[F::Repeated]), F::SituationChanged, Why::InDoubt);
 }

@@ -35,8 +35,8 @@ const TABLE: &[Row] = &[
     // approved | undo | not claimed | prepared; crossed once: needs_review
     Row { from: &[S::Approved], on: |f| *f == F::Undone, guard: |s| !s.crossed_once, to: |_| S::Prepared },
     Row { from: &[S::Approved], on: |f| *f == F::Undone, guard: |s| s.crossed_once, to: |_| S::NeedsReview },
-    // approved | expiry; a change of the account | not claimed | needs_review
-    Row { from: &[S::Approved], on: |f| matches!(f, F::Expired | F::AccountChanged), guard: |_| true, to: |_| S::NeedsReview },
+    // approved | expiry; a change of the account; the customer wrote again | not claimed | needs_review
+    Row { from: &[S::Approved], on: |f| matches!(f, F::Expired | F::AccountChanged | F::SituationChanged), guard: |_| true, to: |_| S::NeedsReview },
     // approved | person: release from its order | | approved
     Row { from: &[S::Approved], on: |f| *f == F::Released, guard: |_| true, to: |_| S::Approved },
     // approved | claim | not revised (and an attempt left) | in_progress

@@ -175,6 +175,7 @@ impl From<LedgerError> for Failure {
         let code = match &e {
             LedgerError::Conflict(why) => match why {
                 Conflict::SendingOff => Code::Frozen,
+                Conflict::NotPermitted { .. } => Code::NotPermitted,
                 _ => Code::Conflict,
             },
             LedgerError::NotFound { .. } => Code::NotFound,
@@ -187,7 +188,11 @@ impl From<LedgerError> for Failure {
                 Code::Internal
             }
         };
-        Failure::new(code, e.to_string())
+        let failure = Failure::new(code, e.to_string());
+        match e {
+            LedgerError::Conflict(Conflict::StillMissing { field }) => failure.at(field),
+            _ => failure,
+        }
     }
 }
 

@@ -82,6 +82,9 @@ pub enum Conflict {
     StillMissing { field: &'static str },
     #[error("the action it waits for, {action}, has not ended without acceptance")]
     OrderStands { action: ActionId },
+    /// Its source lost the permission meanwhile, or its destination went.
+    #[error("{why}")]
+    NotPermitted { why: String },
     #[error("it waits for nothing")]
     NoOrder,
     #[error("it waits for its next attempt, not for the end of an undo window")]

@@ -31,12 +31,13 @@ statements! {
 }
 
 /// Facts of an action that move no standing.
-pub(crate) const NOTES: [&str; 8] = [
+pub(crate) const NOTES: [&str; 9] = [
     "finding_cleared",
     "looked",
     "undo_window_ended",
     "order_moved",
     "seen_again",
+    "wrote_again",
     "late_evidence",
     "filing",
     "purged",

@@ -9,7 +9,7 @@ use crate::{Ledger, LedgerError, apply, journal, whole};
 use countersign_domain::proposal::ProposedAction;
 use countersign_domain::{
     ActionKey, ConversationHash, DeliveryId, Disposition, Fact, LedgerSecret, PersonId, Proposal, Sealed, Standing,
-    Timestamp,
+    State, Timestamp,
 };
 use serde_json::json;
 
@@ -88,7 +88,7 @@ async fn put_delivery(
         .unwrap_or(Disposition::NotTaken);
     let reason = plans.actions.iter().find(|a| a.disposition() == whole).and_then(|a| match a {
         Plan::New { reason, .. } | Plan::Record { reason, .. } => reason.clone(),
-        Plan::Redraft(_) => None,
+        Plan::Redraft { .. } => None,
     });
     let row = sqlx::query(PUT_DELIVERY)
         .bind(s.name.clone())
@@ -117,7 +117,9 @@ impl Intake<'_> {
 
     async fn keep_conversation(&mut self, w: &mut Write, plans: &Plans) -> Result<(), LedgerError> {
         let Some(conversation) = &self.p.conversation else { return Ok(()) };
-        if !plans.actions.iter().any(|a| matches!(a, Plan::New { .. } | Plan::Redraft(_))) {
+        let takes =
+            |plan: &Plan| matches!(plan, Plan::New { .. } | Plan::Redraft { .. } | Plan::Record { news: true, .. });
+        if !plans.actions.iter().any(takes) {
             return Ok(());
         }
         self.conversation = Some(content::put_conversation(w, conversation).await?);
@@ -138,7 +140,7 @@ impl Intake<'_> {
                 }
                 let proposed = &self.p.actions[position];
                 let waits_for = match (&proposed.after, plan) {
-                    (Some(step), Plan::New { .. }) => {
+                    (Some(step), Plan::New { .. } | Plan::Redraft { reorders: true, .. }) => {
                         match self.p.actions.iter().position(|a| a.step == *step).map(|i| &done[i]) {
                             Some(Some(other)) => other.action,
                             Some(None) => continue,
@@ -167,8 +169,10 @@ impl Intake<'_> {
             Plan::New { key, reason } => {
                 (Some(self.create(w, proposed, key.clone(), reason.clone(), after).await?), reason.clone())
             }
-            Plan::Redraft(current) => (Some(self.redraft(w, proposed, current).await?), None),
-            Plan::Record { disposition, action, reason } => {
+            Plan::Redraft { current, reorders } => {
+                (Some(self.redraft(w, proposed, current, reorders.then_some(after)).await?), None)
+            }
+            Plan::Record { disposition, action, reason, news } => {
                 let mut action = action.as_deref().cloned();
                 if *disposition == Disposition::Duplicate
                     && let Some(known) = &action
@@ -180,6 +184,9 @@ impl Intake<'_> {
                     let set = |a: &mut Action| a.source_version = version;
                     let details = json!({ "source_version": version, "delivery": self.delivery });
                     action = Some(apply::touch(w, known, "seen_again", set, details, &self.by(), self.now).await?);
+                }
+                if *news && let Some(known) = &action {
+                    action = Some(self.wrote_again(w, known).await?);
                 }
                 (action, reason.clone())
             }
@@ -275,8 +282,39 @@ impl Intake<'_> {
         Ok(action)
     }
 
-    /// R07: a newer draft for an action that nobody has approved becomes its next version.
-    async fn redraft(&self, w: &mut Write, proposed: &ProposedAction, current: &Action) -> Result<Action, LedgerError> {
+    /// The customer wrote again and the draft is what it was: the action gets the newer conversation, and whoever approved
+    /// it has to read that first.
+    async fn wrote_again(&self, w: &mut Write, current: &Action) -> Result<Action, LedgerError> {
+        let (by, conversation) = (self.by(), self.conversation);
+        let mut details = json!({ "delivery": self.delivery, "news": true });
+        let set = |a: &mut Action| a.conversation = conversation;
+        match current.standing.state {
+            State::Approved => {
+                let why = "the customer wrote again after this was approved; read it, then decide anew";
+                details["reason"] = json!(why);
+                let change = |a: &mut Action| {
+                    set(a);
+                    a.reason = Some(why.to_owned());
+                };
+                apply::apply(w, current, &Fact::SituationChanged, change, details, &by, self.now).await
+            }
+            // Ends a first approval of two.
+            State::Prepared if !current.standing.crossed_once => {
+                apply::apply(w, current, &Fact::Redrafted, set, details, &by, self.now).await
+            }
+            _ => apply::touch(w, current, "wrote_again", set, details, &by, self.now).await,
+        }
+    }
+
+    /// R07: a newer draft for an action that nobody has approved becomes its next version. `order`: what it waits for now,
+    /// where the draft changes that.
+    async fn redraft(
+        &self,
+        w: &mut Write,
+        proposed: &ProposedAction,
+        current: &Action,
+        order: Option<Option<i64>>,
+    ) -> Result<Action, LedgerError> {
         let version = current.payload_version + 1;
         let sealed = Sealed::seal(current.need_key()?.clone(), version, proposed.payload.clone());
         let (hash, content) = (sealed.hash(), content_hash(&proposed.payload));
@@ -285,10 +323,13 @@ impl Intake<'_> {
         content::put_payload(w, new, self.now).await?;
         let face = face_at(w.conn(), &proposed.destination, &proposed.payload).await?;
         content::change_people(w, current.n, &face.people).await?;
-        let details = json!({
+        let mut details = json!({
             "delivery": self.delivery,
             "payload": { "version": version, "hash": hash, "content": content },
         });
+        if let Some(after) = order {
+            details["after"] = json!(after);
+        }
         let (source_version, draft) = (self.p.source_version, &self.p.draft);
         let conversation = self.conversation;
         let change = |a: &mut Action| {
@@ -300,6 +341,7 @@ impl Intake<'_> {
             if conversation.is_some() {
                 a.conversation = conversation;
             }
+            a.after = order.unwrap_or(a.after);
             face.put_on(a);
         };
         apply::apply(w, current, &Fact::Redrafted, change, details, &by, self.now).await

@@ -26,21 +26,21 @@ statements! {
 pub(crate) enum Plan {
     /// A new action. Without a key while an identity is missing.
     New { key: Option<ActionKey>, reason: Option<String> },
-    /// Next payload version of the same action.
-    Redraft(Box<Action>),
-    /// Recorded; the action stays as it is.
-    Record { disposition: Disposition, action: Option<Box<Action>>, reason: Option<String> },
+    /// Next payload version of the same action. `reorders`: what it waits for is what this proposal says, too.
+    Redraft { current: Box<Action>, reorders: bool },
+    /// Recorded; the draft stays as it is. `news`: the customer wrote again since the action got its conversation.
+    Record { disposition: Disposition, action: Option<Box<Action>>, reason: Option<String>, news: bool },
 }
 
 impl Plan {
     fn record(disposition: Disposition, action: Option<Action>, reason: impl Into<String>) -> Plan {
-        Plan::Record { disposition, action: action.map(Box::new), reason: Some(reason.into()) }
+        Plan::Record { disposition, action: action.map(Box::new), reason: Some(reason.into()), news: false }
     }
     pub(crate) fn disposition(&self) -> Disposition {
         match self {
             Plan::New { key: Some(_), .. } => Disposition::Created,
             Plan::New { key: None, .. } => Disposition::NeedsReview,
-            Plan::Redraft(_) => Disposition::DraftReplaced,
+            Plan::Redraft { .. } => Disposition::DraftReplaced,
             Plan::Record { disposition, .. } => *disposition,
         }
     }
@@ -85,7 +85,7 @@ pub(crate) async fn plan(conn: &mut Conn, p: &Proposal, s: &SourceRecord) -> Res
     }
     let mut plans = Plans { actions: Vec::new(), first: None };
     for action in &p.actions {
-        let next = match permitted(conn, s, action).await? {
+        let next = match permitted(conn, s, &action.effect, &action.destination).await? {
             Some(why) => Plan::record(Disposition::NotPermitted, None, why),
             None => match key_of(p, s, action) {
                 Some(key) => known_request(conn, p, action, key).await?,
@@ -96,6 +96,22 @@ pub(crate) async fn plan(conn: &mut Conn, p: &Proposal, s: &SourceRecord) -> Res
     }
     if present(&p.event_id).is_none() {
         join_waiting(conn, p, s, &mut plans).await?;
+    }
+    for position in 0..plans.actions.len() {
+        if waits_in_a_circle(conn, p, &plans, position).await? {
+            let Plan::Redraft { current, .. } = &plans.actions[position] else { continue };
+            let why = "it would wait for an action that waits for it";
+            plans.actions[position] = Plan::record(Disposition::Conflict, Some(current.as_ref().clone()), why);
+        }
+    }
+    for plan in &mut plans.actions {
+        let Plan::Record { disposition: Disposition::Duplicate | Disposition::LateDraft, action, news, .. } = plan
+        else {
+            continue;
+        };
+        if let Some(current) = action {
+            *news = wrote_again(conn, p, current).await?;
+        }
     }
     let refused = |plan: &Plan| matches!(plan.disposition(), Disposition::NotPermitted | Disposition::Conflict);
     if plans.actions.iter().any(refused) {
@@ -116,25 +132,30 @@ fn missing(p: &Proposal) -> String {
     .to_owned()
 }
 
-/// Why the source may not propose this; None if it may.
-async fn permitted(conn: &mut Conn, s: &SourceRecord, a: &ProposedAction) -> Result<Option<String>, LedgerError> {
+/// Why the source may not propose this effect at this destination; None if it may.
+pub(crate) async fn permitted(
+    conn: &mut Conn,
+    s: &SourceRecord,
+    effect: &str,
+    destination: &str,
+) -> Result<Option<String>, LedgerError> {
     if s.revoked_at.is_some() {
         return Ok(Some(format!("the source {} was revoked", s.name)));
     }
-    if !s.effects.contains(&a.effect) {
-        return Ok(Some(format!("the source {} may not propose {}", s.name, a.effect)));
+    if !s.effects.iter().any(|e| e == effect) {
+        return Ok(Some(format!("the source {} may not propose {effect}", s.name)));
     }
-    if !s.destinations.contains(&a.destination) {
-        return Ok(Some(format!("the source {} may not use the destination {}", s.name, a.destination)));
+    if !s.destinations.iter().any(|d| d == destination) {
+        return Ok(Some(format!("the source {} may not use the destination {destination}", s.name)));
     }
-    let there = directory::destination(conn, &a.destination).await?;
+    let there = directory::destination(conn, destination).await?;
     Ok(match there {
-        Some(d) if d.removed_at.is_some() => Some(format!("the destination {} was removed", a.destination)),
+        Some(d) if d.removed_at.is_some() => Some(format!("the destination {destination} was removed")),
         Some(d) if d.environment != s.environment => {
-            Some(format!("the destination {} is not in the environment {}", a.destination, s.environment))
+            Some(format!("the destination {destination} is not in the environment {}", s.environment))
         }
         Some(_) => None,
-        None => Some(format!("there is no destination {}", a.destination)),
+        None => Some(format!("there is no destination {destination}")),
     })
 }
 
@@ -191,7 +212,9 @@ async fn known_request(
     let current = Action::read(&row)?;
     let content = content_hash(&proposed.payload);
     let shown = crate::content::payload(conn, current.n, current.payload_version).await?;
-    if content == current.draft_content || content == shown.content {
+    let may_change = current.standing.state == State::Prepared && !current.standing.crossed_once;
+    let reorders = may_change && other_order(conn, p, proposed, &current).await?;
+    if !reorders && (content == current.draft_content || content == shown.content) {
         return Ok(Plan::record(Disposition::Duplicate, Some(current), "the same draft is known already"));
     }
     if let (Some(theirs), Some(ours)) = (p.source_version, current.source_version)
@@ -200,11 +223,71 @@ async fn known_request(
         let why = format!("source version {theirs} is older than {ours}, which is known already");
         return Ok(Plan::record(Disposition::Stale, Some(current), why));
     }
-    if current.standing.state == State::Prepared && !current.standing.crossed_once {
-        return Ok(Plan::Redraft(Box::new(current)));
+    if may_change {
+        return Ok(Plan::Redraft { current: Box::new(current), reorders });
     }
     let why = format!("the action is {} already; the draft was recorded and changes nothing", current.standing.state);
     Ok(Plan::record(Disposition::LateDraft, Some(current), why))
+}
+
+/// Whether this proposal lets the action wait for another one than it does. One that does not even name the action it waits
+/// for says nothing about its order.
+async fn other_order(
+    conn: &mut Conn,
+    p: &Proposal,
+    proposed: &ProposedAction,
+    current: &Action,
+) -> Result<bool, LedgerError> {
+    let waits_for = match current.after {
+        Some(n) => Some(Action::get(conn, ActionId(n)).await?.step),
+        None => None,
+    };
+    Ok(match (&proposed.after, waits_for) {
+        (Some(wanted), Some(step)) => *wanted != step,
+        (Some(_), None) => true,
+        (None, Some(step)) => p.actions.iter().any(|a| a.step == step),
+        (None, None) => false,
+    })
+}
+
+/// Whether the new order of one action leads over what stands already back to that action: both would wait for ever.
+async fn waits_in_a_circle(conn: &mut Conn, p: &Proposal, plans: &Plans, start: usize) -> Result<bool, LedgerError> {
+    let Plan::Redraft { current, reorders: true } = &plans.actions[start] else { return Ok(false) };
+    let mut position = start;
+    // A proposal whose own steps go in a circle was refused when it was read.
+    for _ in 0..p.actions.len() {
+        let Some(step) = &p.actions[position].after else { return Ok(false) };
+        let Some(next) = p.actions.iter().position(|a| a.step == *step) else { return Ok(false) };
+        let stands = match &plans.actions[next] {
+            Plan::New { .. } | Plan::Redraft { reorders: true, .. } => {
+                position = next;
+                continue;
+            }
+            Plan::Redraft { current, reorders: false } => current,
+            Plan::Record { action: Some(action), .. } => action,
+            Plan::Record { action: None, .. } => return Ok(false),
+        };
+        let mut after = stands.after;
+        while let Some(n) = after.filter(|n| *n != current.n) {
+            after = Action::get(conn, ActionId(n)).await?.after;
+        }
+        return Ok(after.is_some());
+    }
+    Ok(false)
+}
+
+/// Whether this delivery brings another conversation than the one an open action was drafted and is read with. What is
+/// older than that, by the source's own word, is no news.
+async fn wrote_again(conn: &mut Conn, p: &Proposal, current: &Action) -> Result<bool, LedgerError> {
+    let open = matches!(current.standing.state, State::Prepared | State::NeedsReview | State::Approved);
+    let Some(told) = p.conversation.as_ref().filter(|c| open && Some(c.hash()) != current.conversation) else {
+        return Ok(false);
+    };
+    if matches!((p.source_version, current.source_version), (Some(theirs), Some(ours)) if theirs < ours) {
+        return Ok(false);
+    }
+    let known = crate::content::conversation(conn, current).await?.and_then(|known| known.received_at);
+    Ok(!matches!((told.received_at, known), (Some(theirs), Some(ours)) if theirs < ours))
 }
 
 /// Repeats without an event id and with the same content join the rows that still wait for their identity.

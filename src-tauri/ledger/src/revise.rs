@@ -1,10 +1,11 @@
 //! Phase: a new action that follows another (R28), and an action that gets its identity or is confirmed.
 
 use crate::content::{self, NewPayload, content_hash, face_at};
+use crate::repeats::permitted;
 use crate::rows::{ACTION_BY_KEY, Action, Get};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::Waits;
-use crate::{Conflict, Ledger, LedgerError, apply};
+use crate::{Conflict, Ledger, LedgerError, apply, directory};
 use countersign_domain::{
     ActionId, ActionKey, Fact, LedgerSecret, Payload, PersonId, Sealed, Standing, State, Timestamp,
 };
@@ -42,6 +43,11 @@ impl Ledger {
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let current = Action::take(&mut w, action).await?;
         countersign_domain::advance(&current.standing, &Fact::Completed)?;
+        let source = directory::source(w.conn(), &current.source).await?;
+        let source = source.ok_or_else(|| LedgerError::not_found("source", &current.source))?;
+        if let Some(why) = permitted(w.conn(), &source, &current.effect, &current.destination).await? {
+            return Err(Conflict::NotPermitted { why }.into());
+        }
         let next = if current.key.is_some() {
             apply::apply(&mut w, &current, &Fact::Completed, |_| {}, json!({}), &by.0, now).await?
         } else {
@@ -104,6 +110,9 @@ async fn complete(
     next.request_id = filled(request_id, &current.request_id);
     next.event_id = filled(event_id, &current.event_id);
     let key = next.key_of_columns().ok_or(Conflict::StillMissing { field: "request_id" })?;
+    if next.event_id.is_none() {
+        return Err(Conflict::StillMissing { field: "event_id" }.into());
+    }
     if let Some(other) = by_key(w.conn(), &key).await? {
         return Err(Conflict::KeyExists { action: other.id() }.into());
     }

@@ -178,6 +178,7 @@ export const review = {
     link_differs: "Link leads elsewhere",
     html_not_checked: "Formatting not checked",
     split_reply: "Answers more than one message",
+    customer_wrote_again: "The customer wrote again",
     parent_missing: "Message not found",
     parent_differs: "Message differs",
   } as Record<string, string>,

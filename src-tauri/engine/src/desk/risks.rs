@@ -9,8 +9,8 @@ use countersign_connectors::Parent;
 use countersign_domain::canonical::sha256;
 use countersign_domain::email::EmailView;
 use countersign_domain::risk::{self, Finding, Weight};
-use countersign_domain::{ActionId, Conversation, Mailbox, Payload, Standing, State};
-use countersign_ledger::{Cleared, Detail, Related};
+use countersign_domain::{ActionId, Conversation, DeliveryId, Mailbox, Payload, Standing, State};
+use countersign_ledger::{Cleared, Detail, JournalRow, Related};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -152,6 +152,25 @@ fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> 
         .collect()
 }
 
+/// The customer wrote again since the source made this draft, and the source made no other one.
+fn wrote_again(detail: &Detail) -> Option<Finding> {
+    let told = |row: &&JournalRow| {
+        let details = &row.entry.fact["details"];
+        details["news"] == true || (row.kind == "redrafted" && row.entry.by.starts_with("source "))
+    };
+    let last = detail.journal.iter().rev().find(told)?;
+    let details = &last.entry.fact["details"];
+    let delivery = details["delivery"].as_i64().filter(|_| details["news"] == true)?;
+    Some(Finding {
+        code: "customer_wrote_again",
+        // Each time is looked at by itself.
+        field: DeliveryId(delivery).to_string(),
+        weight: Weight::Stop,
+        holds: true,
+        text: "The customer wrote again after this was drafted. Read what they say now.".into(),
+    })
+}
+
 /// The ledger was restored or moved, so this may have been sent from its other copy. The first attempt looks for it; where
 /// not finding it proves nothing, it goes out only after this was cleared.
 fn adopted_finding(why: &str) -> Finding {
@@ -218,6 +237,7 @@ impl Desk {
             None if open => all.extend(self.record_findings(id, payload).await?),
             None => {}
         }
+        all.extend(wrote_again(detail).filter(|_| open));
         let mut cleared = detail.cleared.clone();
         if open && let Some(adopted) = self.core.may_have_been_sent(id).await? {
             all.push(adopted_finding(&adopted.why));

@@ -359,6 +359,7 @@ pub(super) fn journal_line(kind: &str) -> &'static str {
     match kind {
         "proposed" | "created" | "received" => "Proposed",
         "redrafted" => "A new version of the draft",
+        "wrote_again" => "The customer wrote again",
         "approved" => "Approved",
         "rejected" => "Declined",
         "undone" => "Put back",

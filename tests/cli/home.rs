@@ -181,7 +181,8 @@ fn r27_freeze_and_unfreeze_stop_and_start_dispatch() {
     assert_eq!(world.dispatch(&at(20)).expect(8).error()["code"], "frozen");
     assert_eq!(world.show(&action["id"])["state"], "approved");
     world.without_passphrase().run(&["unfreeze"]).expect(4);
-    world.cli.ok(&["unfreeze"]);
+    let lifted = world.cli.ok(&["unfreeze", "--adopt"]);
+    assert_eq!(lifted["adopted"], false, "there was nothing to take over");
     assert_eq!(world.cli.run(&["unfreeze"]).expect(3).error()["code"], "conflict");
     world.dispatch(&at(20)).expect(0);
     assert_eq!(world.show(&action["id"])["state"], "accepted");

@@ -65,3 +65,31 @@ async fn r27_after_adoption_a_look_that_failed_proves_no_absence_even_where_the_
         "it was found"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_after_adoption_nothing_says_that_it_is_certain_that_nothing_was_sent() {
+    let office = Office::new().await;
+    let source = office.intake.by_name("inbox-agent").await.expect("the source is known");
+    let id = office.propose("r1").await;
+    assert!(office.doc(id).await.explanation.contains("Nothing leaves"), "nobody took anything over yet");
+    office.restored_and_adopted().await;
+    let told = async |state: &str| {
+        let doc = office.doc(id).await;
+        let own = office.intake.get(&source, &id.to_string()).await.expect("it may ask").expect("its own");
+        assert_eq!(doc.state, state);
+        let next = doc.next.map(|n| n.text).unwrap_or_default();
+        let offers = doc.offers.into_iter().map(|o| o.text).collect::<Vec<_>>().join(" ");
+        for text in [&doc.explanation, &own.explanation, &next, &offers] {
+            for never in ["othing leaves", "othing has left", "othing was sent", "certain"] {
+                assert!(!text.contains(never), "{state}: {never}: {text}");
+            }
+        }
+        assert!(own.explanation.contains("may have been sent from another copy"), "{}", own.explanation);
+    };
+    told("prepared").await;
+    office.approve(id).await;
+    told("approved").await;
+    office.desk.undo(id).await.expect("it can be undone");
+    office.desk.reject(id, "they were called").await.expect("it can be rejected");
+    told("rejected").await;
+}

@@ -15,6 +15,8 @@ pub struct Story {
     pub receipt: Option<String>,
     pub revises: Option<String>,
     pub revised_by: Option<String>,
+    /// The ledger was taken over after a restore or a move: its other copy may have sent this, and nothing here knows.
+    pub adopted: bool,
     /// Why it needs review, was refused or was rejected, in words.
     pub reason: Option<String>,
 }
@@ -22,6 +24,9 @@ pub struct Story {
 /// The explanation of interfaces.md's action document.
 pub fn explain(standing: &Standing, story: &Story) -> String {
     let mut sentences = outcome(standing, story);
+    if story.adopted && standing.state != State::Accepted {
+        sentences.push("It may have been sent from another copy of this ledger.".to_owned());
+    }
     if standing.says_by_word() {
         sentences.push(by_word(story));
     }
@@ -57,9 +62,13 @@ fn tries(n: u8) -> String {
 fn outcome(s: &Standing, story: &Story) -> Vec<String> {
     let destination = if story.destination.is_empty() { "the destination" } else { &story.destination };
     let reason = story.reason.as_deref().filter(|r| !r.trim().is_empty());
-    let certain = !s.by_word;
+    let certain = !s.by_word && !story.adopted;
     let mut out = Vec::new();
     match s.state {
+        State::Prepared if story.adopted => out.push(match s.signed {
+            0 => "A draft is ready to be read.".into(),
+            _ => "One person approved. A second person has to approve the same fingerprint.".into(),
+        }),
         State::Prepared if s.signed > 0 => {
             out.push(
                 "One person approved. Nothing leaves until a second person has approved the same fingerprint.".into(),
@@ -90,6 +99,7 @@ fn outcome(s: &Standing, story: &Story) -> Vec<String> {
         State::Approved if s.attempts > 0 && certain => {
             out.push(format!("Approved. {} certainly not taken. Nothing has left.", so_far(s.attempts)));
         }
+        State::Approved if story.adopted => out.push("Approved.".into()),
         State::Approved => out.push("Approved. Nothing has left yet.".into()),
         State::InProgress if s.in_doubt => out.push(format!(
             "Being handed over again under the same key. It stays unknown unless {destination} confirms it."
@@ -107,6 +117,7 @@ fn outcome(s: &Standing, story: &Story) -> Vec<String> {
             out.push(format!("We don't know whether {destination} took it."));
             out.extend(reason.map(sentence));
             out.push(match s.attempts {
+                0 | 1 if story.adopted => "It was not handed over again from here.".into(),
                 0 | 1 => "Nothing was sent again.".into(),
                 n => format!("{}, always with the same bytes under the same key.", tries(n)),
             });
@@ -166,6 +177,7 @@ fn repeats(s: &Standing, story: &Story) -> Option<String> {
         n => format!("It was asked for {n} more times"),
     };
     let why = match s.state {
+        _ if story.adopted && s.state != State::Accepted => "it may have happened already, so no second one was made",
         State::Accepted => "it was already accepted, so nothing was sent a second time",
         State::Unknown | State::ClosedUnknown => "it may have happened already, so nothing was sent a second time",
         State::InProgress => "it was already on its way, so nothing was sent a second time",

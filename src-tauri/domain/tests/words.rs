@@ -15,7 +15,7 @@ fn standing(state: State) -> Standing {
 fn all() -> Vec<(Standing, Story)> {
     let mut out = Vec::new();
     for state in State::ALL {
-        for bits in 0..32_u32 {
+        for bits in 0..64_u32 {
             for attempts in [0, 1, 3] {
                 let has = |bit: u32| bits & (1 << bit) != 0;
                 let s =
@@ -24,6 +24,7 @@ fn all() -> Vec<(Standing, Story)> {
                 let story = Story {
                     by_word_of: has(0).then(|| "Noor".into()),
                     duplicates: u32::from(has(4)) * 2,
+                    adopted: has(5),
                     receipt: told.clone(),
                     revises: told.clone(),
                     revised_by: told.clone(),
@@ -112,4 +113,22 @@ fn r29_two_actions_say_why_they_count_as_different() {
     );
     let text = explain(&standing(State::Prepared), &Story { revises: Some("A-7".into()), ..story() });
     assert!(text.contains("It revises A-7") && text.contains("count as different"), "{text}");
+}
+
+#[test]
+fn r27_r29_where_another_copy_of_the_ledger_may_have_sent_it_nothing_is_called_certain() {
+    for (standing, story) in all().into_iter().filter(|(s, story)| story.adopted && s.state != State::Accepted) {
+        let text = explain(&standing, &story);
+        assert!(text.contains("may have been sent from another copy"), "{text}");
+        for never in [
+            "certain",
+            "othing was sent",
+            "othing has left",
+            "othing has been sent",
+            "othing leaves",
+            "before anything was",
+        ] {
+            assert!(!text.contains(never), "{never}: {standing:?}: {text}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::keychain::{Anchor, Keychain, Presence};
 use countersign_domain::{ActionId, PersonId, Timestamp};
-use countersign_ledger::{Detail, Head, Ledger};
+use countersign_ledger::{Detail, Head, JournalRow, Ledger};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -216,14 +216,16 @@ impl Core {
     }
 
     /// Lifts a freeze. A ledger that was restored, copied or rolled back must be adopted; without its old secret it cannot.
-    pub async fn unfreeze(&self, adopt: bool, by: &PersonId, _presence: &Presence) -> Result<(), Failure> {
+    /// Answers whether it was adopted: a freeze that needs none takes nothing over, whatever was said.
+    pub async fn unfreeze(&self, adopt: bool, by: &PersonId, _presence: &Presence) -> Result<bool, Failure> {
         let mismatch = compare(&self.ledger, &self.keychain, &self.home).await?;
         let stored = self.frozen().await?;
         let Some(why) = mismatch.or(stored) else {
             return Err(Failure::conflict("dispatch is not frozen"));
         };
         let now = self.clock.now();
-        if why.needs_adoption() || mismatch.is_some() {
+        let adopts = why.needs_adoption() || mismatch.is_some();
+        if adopts {
             if !adopt {
                 return Err(Failure::conflict(format!("{} Say --adopt to take it over.", why.text())));
             }
@@ -238,7 +240,8 @@ impl Core {
         }
         let head = self.ledger.head().await?;
         self.keychain.set_anchor(&at(&self.ledger, &head, &self.home)).await?;
-        Ok(self.ledger.set_setting(FROZEN, "", &by.0, now).await?)
+        self.ledger.set_setting(FROZEN, "", &by.0, now).await?;
+        Ok(adopts)
     }
 
     /// The secret in the store must be the one this ledger's keys were made with.
@@ -265,24 +268,9 @@ impl Core {
         Ok(page.rows.first().map_or(0, |row| row.id.0))
     }
 
-    /// Whether an action may have been sent from another copy of this ledger: why it was adopted. That is every action of
-    /// the ledger that was taken over; and every later one whose request is older than that, as the other copy may have
-    /// known it, too, and a source that delivers it again gets a new number for it.
+    /// Whether an action may have been sent from another copy of this ledger; see [`may_have_been_sent`].
     pub async fn may_have_been_sent(&self, action: ActionId) -> Result<Option<Adopted>, Failure> {
-        let Some(text) = self.ledger.setting(ADOPTED).await? else { return Ok(None) };
-        let adopted: Adopted = serde_json::from_str(&text)
-            .map_err(|_| Failure::integrity("the record of what was adopted cannot be read"))?;
-        if action.0 <= adopted.last_action {
-            return Ok(Some(adopted));
-        }
-        let detail = self.ledger.detail(action).await?;
-        let received = detail.conversation.as_ref().and_then(|told| told.received_at);
-        let created = detail.record.row.created_at;
-        let known_before = match received {
-            Some(received) => received <= adopted.at,
-            None => created < adopted.at.plus(REDELIVERED_WITHIN),
-        };
-        Ok(known_before.then_some(adopted))
+        may_have_been_sent(&self.ledger, action).await
     }
 
     /// Whether a person said, since the adoption and of the payload as it stands, that the action was not sent. The order
@@ -320,4 +308,27 @@ impl Core {
         self.freeze(why, "worker").await?;
         Err(Failure::frozen(why.text()))
     }
+}
+
+/// Whether an action may have been sent from another copy of this ledger: why it was adopted. That is every action of the
+/// ledger that was taken over; and every later one whose request is older than that, as the other copy may have known it,
+/// too, and a source that delivers it again gets a new number for it.
+pub(crate) async fn may_have_been_sent(ledger: &Ledger, action: ActionId) -> Result<Option<Adopted>, Failure> {
+    let Some(text) = ledger.setting(ADOPTED).await? else { return Ok(None) };
+    let adopted: Adopted =
+        serde_json::from_str(&text).map_err(|_| Failure::integrity("the record of what was adopted cannot be read"))?;
+    if action.0 <= adopted.last_action {
+        return Ok(Some(adopted));
+    }
+    let detail = ledger.detail(action).await?;
+    // A conversation that came later than the action says nothing about when the request was first known.
+    let replaced = |row: &JournalRow| row.entry.fact["details"]["news"] == true || row.kind == "redrafted";
+    let told = detail.conversation.as_ref().filter(|_| !detail.journal.iter().any(replaced));
+    let received = told.and_then(|told| told.received_at);
+    let created = detail.record.row.created_at;
+    let known_before = match received {
+        Some(received) => received <= adopted.at,
+        None => created < adopted.at.plus(REDELIVERED_WITHIN),
+    };
+    Ok(known_before.then_some(adopted))
 }

@@ -30,7 +30,7 @@ pub(crate) use document::{key_doc, source_action};
 pub use export::{Export, Format};
 pub use lists::{View, no_home};
 pub use outcomes::{NewOutcomeHook, OutcomeCallDoc, OutcomeHookDoc};
-pub use set_up::{NewSource, RefusedTry};
+pub use set_up::{NewSource, NotTaken, RefusedTry};
 pub(crate) use words::contract_in_words;
 
 use crate::core::Core;
@@ -282,6 +282,7 @@ impl Desk {
                 .as_ref()
                 .and_then(|(destination, _)| destination.paused.as_ref())
                 .filter(|paused| paused.lasts(self.now())),
+            adopted: self.core.may_have_been_sent(row.id).await?.is_some(),
             attempt_open: detail.attempts.iter().any(|a| a.closed_at.is_none()),
             now: self.now(),
         };

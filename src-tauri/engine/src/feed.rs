@@ -110,7 +110,7 @@ fn announce(notice: &Notice) -> String {
     let action = notice.action;
     match notice.what {
         News::DraftWaiting => format!("{action}: a draft is ready to read."),
-        News::NeedsReview => format!("{action} needs review. Nothing was sent."),
+        News::NeedsReview => format!("{action} needs review before it can go."),
         News::Unknown => format!("{action}: not known yet. Nothing was sent again."),
         News::Settled => format!("{action} is settled."),
         News::Refused => format!("{action} was refused."),

@@ -6,6 +6,7 @@
 pub mod folder;
 pub mod http;
 
+use crate::anchor::may_have_been_sent;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::desk::{contract_in_words, key_doc, source_action};
@@ -230,7 +231,8 @@ impl Intake {
     async fn tell(&self, record: &ActionRecord) -> Result<SourceAction, Failure> {
         let filing = self.ledger.filing(record.id()).await?;
         let asked = self.destinations.can_be_asked(&record.row).await;
-        Ok(source_action(record, asked, filing.as_ref(), 0, self.clock.now()))
+        let adopted = may_have_been_sent(&self.ledger, record.id()).await?.is_some();
+        Ok(source_action(record, asked, filing.as_ref(), 0, adopted, self.clock.now()))
     }
 }
 

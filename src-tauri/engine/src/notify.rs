@@ -174,7 +174,7 @@ impl Notifier {
 fn text(what: News, about: &str) -> (String, String) {
     let (title, body) = match what {
         News::DraftWaiting => (format!("A draft is waiting: {about}"), "It is ready for you to read."),
-        News::NeedsReview => (format!("Needs review: {about}"), "It cannot go as it is. Nothing was sent."),
+        News::NeedsReview => (format!("Needs review: {about}"), "It cannot go as it is."),
         News::Unknown => {
             (format!("Not known yet: {about}"), "The answer got lost. Nothing was sent again. We are asking.")
         }

@@ -93,8 +93,8 @@ pub async fn unfreeze(s: &Session, a: Unfreeze) -> Ended {
     let presence = desk.presence().ok_or_else(|| {
         Failure::locked("lifting a freeze needs the passphrase; give it on the terminal or with --passphrase-fd")
     })?;
-    core.unfreeze(a.adopt, &core.owner, &presence).await?;
-    s.out.answer(&json!({ "frozen": null, "adopted": a.adopt }))
+    let adopted = core.unfreeze(a.adopt, &core.owner, &presence).await?;
+    s.out.answer(&json!({ "frozen": null, "adopted": adopted }))
 }
 
 /// A desk with proof that a person is there.

@@ -105,11 +105,12 @@ pub(super) struct Beside<'a> {
     pub(super) sending: bool,
 }
 
-pub(super) fn story(record: &ActionRecord, duplicates: u32) -> Story {
+pub(super) fn story(record: &ActionRecord, duplicates: u32, adopted: bool) -> Story {
     Story {
         destination: record.row.destination.clone(),
         by_word_of: record.by_word_of.clone(),
         duplicates,
+        adopted,
         receipt: record.row.receipt.as_ref().map(|r| r.text.clone()),
         revises: record.revises.map(|id| id.to_string()),
         revised_by: record.revised_by.map(|id| id.to_string()),
@@ -202,7 +203,7 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
             })
             .collect(),
         delivery_events: Vec::new(),
-        explanation: explained(record, duplicates, next.as_ref()),
+        explanation: explained(record, duplicates, beside.scene.adopted, next.as_ref()),
         next,
         environment: row.environment.clone(),
         destination: row.destination.clone(),
@@ -242,8 +243,8 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
 }
 
 /// The explanation, and for what is approved and yet does not leave the reason for it.
-fn explained(record: &ActionRecord, duplicates: usize, next: Option<&NextDoc>) -> String {
-    let told = explain(record.standing(), &story(record, u32::try_from(duplicates).unwrap_or(u32::MAX)));
+fn explained(record: &ActionRecord, duplicates: usize, adopted: bool, next: Option<&NextDoc>) -> String {
+    let told = explain(record.standing(), &story(record, u32::try_from(duplicates).unwrap_or(u32::MAX), adopted));
     match next.filter(|n| record.state() == State::Approved && matches!(n.what.as_str(), "waits_for" | "paused")) {
         Some(next) => format!("{told} {}", next.text),
         None => told,
@@ -315,6 +316,7 @@ pub(crate) fn source_action(
     asked: bool,
     filing: Option<&Filing>,
     duplicates: u32,
+    adopted: bool,
     now: Timestamp,
 ) -> SourceAction {
     let row = &record.row;
@@ -333,7 +335,7 @@ pub(crate) fn source_action(
         receipt: receipt_of(record),
         filing: filing.map(filing_doc),
         next: row_next(row, asked, now),
-        explanation: explain(&row.standing, &story(record, duplicates)),
+        explanation: explain(&row.standing, &story(record, duplicates, adopted)),
         created_at: row.created_at.to_string(),
         changed_at: row.changed_at.to_string(),
     }

@@ -20,9 +20,22 @@ pub(super) struct Scene<'a> {
     pub(super) filing: Option<&'a Filing>,
     /// Why and until when nothing is handed to the destination.
     pub(super) paused: Option<&'a Paused>,
+    /// Another copy of this ledger may have sent it, so nothing here says that nothing has left.
+    pub(super) adopted: bool,
     /// A worker holds an attempt that is still open.
     pub(super) attempt_open: bool,
     pub(super) now: Timestamp,
+}
+
+impl Scene<'_> {
+    /// What may be said of an approved action that has not crossed from here.
+    fn left(&self) -> &'static str {
+        if self.adopted { "" } else { "Nothing has left yet." }
+    }
+}
+
+fn joined(first: &str, second: &str) -> String {
+    format!("{first} {second}").trim().to_owned()
 }
 
 fn offer(what: &str, suggested: bool, text: impl Into<String>) -> OfferDoc {
@@ -70,7 +83,7 @@ pub(super) fn offers(s: &Scene<'_>) -> Vec<OfferDoc> {
                     "Put it back. It was handed over once, so only the same message can be approved again.",
                 )
             } else {
-                offer("undo", s.record.row.waits == Waits::UndoWindow, "Puts it back in Awaiting. Nothing has left.")
+                offer("undo", s.record.row.waits == Waits::UndoWindow, joined("Puts it back in Awaiting.", s.left()))
             }];
             if s.record.row.waits == Waits::UndoWindow && s.record.row.not_before > s.now {
                 all.push(offer("send_now", false, "Ends the hold now."));
@@ -228,7 +241,7 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
     };
     match row.standing.state {
         State::Approved if row.waits == Waits::UndoWindow && row.not_before > s.now => {
-            doc("undo_ends", Some(row.not_before), "Nothing has left yet. Undo puts it back.".into())
+            doc("undo_ends", Some(row.not_before), joined(s.left(), "Undo puts it back."))
         }
         State::Approved if s.after.is_some_and(|a| a.state() != State::Accepted) => {
             let text = s.after.map(|after| match after.state() {
@@ -240,7 +253,7 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
             doc("waits_for", None, text.unwrap_or_default())
         }
         State::Approved if !sending => {
-            doc("waits_for", None, "Sending is off for this workspace. Nothing leaves until you switch it on.".into())
+            doc("waits_for", None, "Sending is off for this workspace. It waits until you switch it on.".into())
         }
         State::Approved if s.paused.is_some() => {
             let why = s.paused.map_or("", |p| p.why.trim_end_matches('.'));
@@ -250,21 +263,19 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
                 None if s.paused.is_some_and(|p| p.why == PAUSED_BY_HAND) => "It goes on when you let it",
                 None => "It goes on once a test of it succeeds",
             };
-            doc("paused", until, format!("{} is paused: {why}. Nothing has left. {then}.", row.destination))
+            let paused = joined(&format!("{} is paused: {why}.", row.destination), s.left());
+            doc("paused", until, format!("{paused} {then}."))
         }
         State::Approved if s.beside.is_some() => {
             let other = s.beside.map(|id| id.to_string()).unwrap_or_default();
-            let text =
-                format!("{other} touches the same record and is not settled. One at a time; nothing has left yet.");
-            doc("waits_for", None, text)
+            let text = format!("{other} touches the same record and is not settled. One at a time.");
+            doc("waits_for", None, joined(&text, s.left()))
         }
         State::Approved if row.not_before > s.now => {
-            let text = format!("Try {} by itself. Nothing has left yet.", row.standing.attempts + 1);
-            doc("attempt", Some(row.not_before), text)
+            let text = format!("Try {} by itself.", row.standing.attempts + 1);
+            doc("attempt", Some(row.not_before), joined(&text, s.left()))
         }
-        State::Approved => {
-            doc("attempt", Some(s.now), format!("Waiting for {}. Nothing has left yet.", row.destination))
-        }
+        State::Approved => doc("attempt", Some(s.now), joined(&format!("Waiting for {}.", row.destination), s.left())),
         State::Unknown if s.contract.is_some_and(|c| !c.can_look() && !c.recognises_repeat()) => {
             doc("person", None, "This destination can’t be asked. It stays unknown until you settle it.".into())
         }

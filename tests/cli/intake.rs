@@ -75,6 +75,59 @@ fn r10_what_a_source_may_not_propose_is_refused_whole_and_recorded() {
     assert!(text(&refused["actions"][1]["reason"]).len() > 5, "with the reason");
     assert!(text(&refused["delivery"]).starts_with("D-"));
     assert_eq!(world.cli.ok(&["list"])["actions"], json!([]), "taken whole or not at all");
+    // The owner finds it without a window, and a conflict as well.
+    world.created(&email("evt-2", "r-2", ROBIN));
+    let mut other = email("evt-2", "r-2", ROBIN);
+    other["actions"][0]["payload"]["text"] = json!("Something else.");
+    world.propose(&other).expect(3);
+    let told = world.cli.ok(&["source", "refusals", "bot"]);
+    let of = |n: usize| {
+        let one = &told["not_taken"][n];
+        (text(&one["disposition"]).to_owned(), text(&one["event_id"]).to_owned(), text(&one["reason"]).len() > 5)
+    };
+    assert_eq!(of(0), ("conflict".into(), "evt-2".into(), true), "{told}");
+    assert_eq!(of(1), ("not_permitted".into(), "evt-1".into(), true), "{told}");
+    assert_eq!((text(&told["not_taken"][1]["delivery"]), told["not_taken"].as_array().unwrap().len()), ("D-1", 2));
+}
+
+#[test]
+fn r04_nothing_is_completed_that_its_source_may_not_propose_any_more_or_that_still_lacks_an_identity() {
+    let world = World::sandbox();
+    let waiting = |event: Option<&str>, request: &str| {
+        let mut document = email(event.unwrap_or_default(), request, ROBIN);
+        document["actions"][0]["payload"]["text"] = json!(format!("{event:?} {request}"));
+        let answer = world.propose(&document).expect(0).json();
+        assert_eq!(disposition(&answer), "needs_review");
+        text(&answer["actions"][0]["id"]).to_owned()
+    };
+    let eventless = waiting(None, "r-1");
+    let missing = world.cli.run(&["confirm", &eventless]).expect(3).error();
+    assert_eq!((text(&missing["code"]), text(&missing["field"])), ("conflict", "event_id"));
+    assert_eq!(world.cli.ok(&["confirm", &eventless, "--event-id", "evt-1"])["state"], "prepared");
+
+    let (first, second) = (waiting(Some("evt-2"), ""), waiting(Some("evt-3"), ""));
+    assert_eq!(world.cli.ok(&["confirm", &first, "--request-id", "r-2"])["state"], "prepared");
+    world.cli.ok(&["source", "revoke", "bot"]);
+    assert_eq!(
+        world.cli.run(&["source", "revoke", "bot"]).expect(3).error()["code"],
+        "conflict",
+        "it was revoked already"
+    );
+    let refused = world.cli.run(&["confirm", &second, "--request-id", "r-3"]).expect(4).error();
+    assert_eq!((text(&refused["code"]), text(&refused["action"])), ("not_permitted", second.as_str()));
+    let doc = world.cli.ok(&["show", &second]);
+    assert_eq!((&doc["state"], &doc["key"]), (&json!("needs_review"), &json!(null)), "nothing changed");
+}
+
+#[test]
+fn r04_nothing_is_completed_for_a_destination_that_is_gone() {
+    let world = World::sandbox();
+    let answer = world.propose(&email("evt-1", "", ROBIN)).expect(0).json();
+    let id = text(&answer["actions"][0]["id"]);
+    world.cli.ok(&["destination", "remove", "sandbox-mailbox"]);
+    let refused = world.cli.run(&["confirm", id, "--request-id", "r-1"]).expect(4).error();
+    assert!(text(&refused["message"]).contains("sandbox-mailbox"), "{refused}");
+    assert_eq!(world.cli.ok(&["show", id])["state"], "needs_review");
 }
 
 #[test]

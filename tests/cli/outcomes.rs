@@ -147,6 +147,8 @@ fn r25_left_unknown_it_stays_unknown_and_can_be_revised() {
     let offered: Vec<&str> =
         doc["offers"].as_array().unwrap().iter().filter(|o| o["offered"] == true).map(|o| text(&o["what"])).collect();
     assert_eq!(offered, ["ask", "revise"]);
+    let asked = world.cli.run(&["reconcile", &id, "--now", &at(40)]).expect(6).json();
+    assert_eq!(asked["state"], "closed_unknown", "left is not known either");
     let new = world.cli.ok(&["revise", &id]);
     assert_eq!(new["revises"], action["id"]);
 }

@@ -128,6 +128,10 @@ fn r40_every_refusal_names_its_field_and_says_all_of_it() {
     let (name, message) = field(&["init"]);
     assert!(name == "owner" && message.contains("--owner"), "what is missing is said: {message}");
 
+    let broken = world.scratch.write("broken.toml", "name = \"x\"\nkind = [\n");
+    let (name, message) = field(&["destination", "add", broken.to_str().unwrap()]);
+    assert!(name == "file" && message.contains("TOML"), "{name}: {message}");
+
     let torn = b"{\"event_id\":\"evt-1\",\"actions\":[{\"step\":\"\xff\"}]}";
     let refused = world.cli.run_input(&["propose", "-", "--source", "bot"], torn).expect(2);
     assert_eq!(refused.error()["field"], "actions[0].step");

@@ -42,6 +42,18 @@ fn f51_a_foreign_host_or_origin_is_403_on_every_path_and_nothing_is_taken() {
 }
 
 #[test]
+fn r40_a_path_that_is_no_text_names_no_action() {
+    let door = Door::open();
+    let (host, bearer) = (door.host(), format!("Bearer {}", door.token));
+    let headers = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
+    for path in ["/v1/actions/%ff", "/v1/actions/%c3%28", "/v1/actions/A-99"] {
+        let reply = door.raw("GET", path, &headers, b"").expect(404);
+        assert_eq!(text(&reply.error()["code"]), "not_found", "{path}");
+    }
+    door.raw("GET", "/v1/actions/%ff", &headers[..1], b"").expect(401);
+}
+
+#[test]
 fn r09_a_wrong_token_is_401() {
     let door = Door::open();
     let host = door.host();

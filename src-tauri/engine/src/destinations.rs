@@ -74,9 +74,13 @@ impl Destinations {
         toml_text: &str,
         base_dir: &Path,
     ) -> Result<(DestinationConfig, DestinationRecord), Failure> {
-        let config = parse(toml_text)?;
+        // What is wrong with the text as a whole has no field of its own: the file is what was handed in.
+        let config = parse(toml_text).map_err(|e| match e.field.as_str() {
+            "" => Failure::bad_input("file", e.reason),
+            _ => e.into(),
+        })?;
         let base_dir = std::path::absolute(base_dir).map_err(|e| Failure::bad_input("ca_file", e.to_string()))?;
-        let file: toml::Table = toml_text.parse().map_err(|_| Failure::bad_input("", "not valid TOML"))?;
+        let file: toml::Table = toml_text.parse().map_err(|_| Failure::bad_input("file", "not valid TOML"))?;
         let connector = connect(&config, &base_dir, &Learned::default())?;
         let stored = StoredConfig { file, base_dir, files_sent_itself: None, embedded: false };
         let record = DestinationRecord {

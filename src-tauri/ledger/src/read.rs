@@ -29,6 +29,8 @@ statements! {
     // The head says how far was looked: what a later transaction changes has its number or a higher one.
     KNOWN_DOMAINS = "SELECT h.seq AS upto, d.domain, d.times FROM ledger_head h \
         LEFT JOIN known_domains d ON d.environment = $1 AND d.changed >= $2 WHERE h.one = 1";
+    NOT_TAKEN_FROM = "SELECT n, source, event_id, request_id, at, disposition, reason, first FROM deliveries \
+        WHERE source = $1 AND disposition IN ('conflict', 'not_permitted', 'not_taken') ORDER BY n DESC LIMIT 500";
     SAME_PEOPLE = "SELECT o.n, o.state, o.delivery, o.last_crossed, o.accepted_at, q.email FROM action_people p \
         JOIN action_people q ON q.email = p.email JOIN actions o ON o.n = q.action \
         WHERE p.action = $1 AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
@@ -148,6 +150,14 @@ impl Ledger {
         }
         known.domains = domains.clone();
         Ok(known)
+    }
+
+    /// Deliveries of a source of which nothing was taken, newest first.
+    pub async fn not_taken_from(&self, source: &str) -> Result<Vec<DeliveryRecord>, LedgerError> {
+        let doing = "reading what was not taken";
+        let mut tx = self.pools().bare(doing).await?;
+        let rows = sqlx::query(NOT_TAKEN_FROM).bind(source.to_owned()).fetch_all(&mut *tx).await;
+        rows.map_err(|e| failed(doing, e))?.iter().map(delivery).collect()
     }
 
     /// Actions to the same thread or person with the same effect that went, may have gone or are about to go.
@@ -302,18 +312,18 @@ async fn sightings(conn: &mut Conn, id: ActionId) -> Result<Vec<SightingRecord>,
 async fn deliveries(conn: &mut Conn, id: ActionId) -> Result<Vec<DeliveryRecord>, LedgerError> {
     let rows =
         sqlx::query(DELIVERIES_OF).bind(id.0).fetch_all(conn).await.map_err(|e| failed("reading deliveries", e))?;
-    rows.iter()
-        .map(|row| {
-            Ok(DeliveryRecord {
-                id: DeliveryId(row.int("n")?),
-                source: row.text("source")?,
-                event_id: row.text_or_null("event_id")?,
-                request_id: row.text_or_null("request_id")?,
-                at: row.time("at")?,
-                disposition: row.text("disposition")?,
-                reason: row.text_or_null("reason")?,
-                first: row.int_or_null("first")?.map(DeliveryId),
-            })
-        })
-        .collect()
+    rows.iter().map(delivery).collect()
+}
+
+fn delivery(row: &sqlx::any::AnyRow) -> Result<DeliveryRecord, LedgerError> {
+    Ok(DeliveryRecord {
+        id: DeliveryId(row.int("n")?),
+        source: row.text("source")?,
+        event_id: row.text_or_null("event_id")?,
+        request_id: row.text_or_null("request_id")?,
+        at: row.time("at")?,
+        disposition: row.text("disposition")?,
+        reason: row.text_or_null("reason")?,
+        first: row.int_or_null("first")?.map(DeliveryId),
+    })
 }

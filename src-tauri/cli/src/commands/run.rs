@@ -129,7 +129,7 @@ pub async fn reconcile(s: &Session, a: Reconcile) -> Ended {
     if let Some(broken) = asked.not_asked.iter().find(|f| f.code == Code::Integrity) {
         return Ok(s.out.failure(broken));
     }
-    let unknown = asked.states.iter().any(|(_, state)| *state == State::Unknown);
+    let unknown = asked.states.iter().any(|(_, state)| matches!(state, State::Unknown | State::ClosedUnknown));
     Ok(if unknown { Code::Unknown.exit() } else { 0 })
 }
 

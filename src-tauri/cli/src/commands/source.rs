@@ -15,7 +15,8 @@ pub async fn run(s: &Session, command: Source) -> Ended {
         Source::Outcome(a) => outcome(s, a).await,
         Source::Refusals(a) => {
             let desk = s.desk(Needs::Nothing).await?;
-            s.out.answer(&json!({ "source": a.name, "refusals": desk.refusals(&a.name).await? }))
+            let (refusals, not_taken) = (desk.refusals(&a.name).await?, desk.not_taken_from(&a.name).await?);
+            s.out.answer(&json!({ "source": a.name, "refusals": refusals, "not_taken": not_taken }))
         }
         Source::Revoke(a) => {
             let desk = s.desk(Needs::Secrets).await?;

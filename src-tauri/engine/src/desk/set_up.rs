@@ -42,6 +42,17 @@ pub struct RefusedTry {
     pub why: String,
 }
 
+/// A delivery of which nothing was taken. Of what was handed in it holds the source's own ids only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotTaken {
+    pub delivery: String,
+    pub at: String,
+    pub event_id: Option<String>,
+    pub request_id: Option<String>,
+    pub disposition: String,
+    pub reason: Option<String>,
+}
+
 /// Journal rows read at a time.
 const JOURNAL_AT_ONCE: u32 = 1000;
 
@@ -326,6 +337,21 @@ impl Desk {
         Ok(found)
     }
 
+    /// Deliveries of a source of which nothing was taken, newest first: a conflict or something it may not do.
+    pub async fn not_taken_from(&self, name: &str) -> Result<Vec<NotTaken>, Failure> {
+        let all = self.ledger().not_taken_from(name).await?.into_iter();
+        Ok(all
+            .map(|d| NotTaken {
+                delivery: d.id.to_string(),
+                at: d.at.to_string(),
+                event_id: d.event_id,
+                request_id: d.request_id,
+                disposition: d.disposition,
+                reason: d.reason,
+            })
+            .collect())
+    }
+
     pub async fn sources(&self) -> Result<Vec<SourceRow>, Failure> {
         let all = self.ledger().sources().await?;
         Ok(all
@@ -344,8 +370,12 @@ impl Desk {
 
     /// Its token stops working at once. Needs nobody's presence: it only takes rights away.
     pub async fn revoke_source(&self, name: &str) -> Result<(), Failure> {
-        if self.ledger().source(name).await?.is_none() {
-            return Err(Failure::not_found(format!("there is no source {name}")).at("name"));
+        match self.ledger().source(name).await? {
+            None => return Err(Failure::not_found(format!("there is no source {name}")).at("name")),
+            Some(source) if source.revoked_at.is_some() => {
+                return Err(Failure::conflict(format!("the source {name} was revoked already")).at("name"));
+            }
+            Some(_) => {}
         }
         self.ledger().revoke_source(name, &self.core.owner, self.now()).await?;
         self.core.keychain.remove_source_secret(name).await?;

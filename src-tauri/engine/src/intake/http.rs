@@ -16,6 +16,7 @@ use crate::failure::{Code, Failure};
 use crate::view::{ErrorDoc, ProposalAnswer, SourceAction};
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -192,9 +193,11 @@ async fn propose(State(door): State<Door>, request: Request) -> Response {
     ),
     security(("token" = []))
 )]
-async fn ask(State(door): State<Door>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+async fn ask(State(door): State<Door>, id: Result<Path<String>, PathRejection>, headers: HeaderMap) -> Response {
     let answer = async {
         let source = door.bearer(&headers).await?.ok_or_else(unauthorised)?;
+        // Bytes that are no text name nothing.
+        let id = id.map(|Path(id)| id).unwrap_or_default();
         match door.intake.get(&source, &id).await? {
             Some(action) => Ok(document(StatusCode::OK, &action)),
             None => Err(no(StatusCode::NOT_FOUND, "not_found", "this source has no such action", Some("id"))),

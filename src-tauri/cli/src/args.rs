@@ -214,7 +214,7 @@ pub enum Source {
     List,
     /// Its token stops working; what it proposed stays
     Revoke(Name),
-    /// What it tried and was refused: at, door, tried, why
+    /// What it tried and was refused (at, door, tried, why), and deliveries of which nothing was taken
     Refusals(Name),
     /// Where it is told of outcomes (accepted, unknown, refused, gave up), and how telling it went
     Outcome(SourceOutcome),
@@ -320,7 +320,7 @@ pub struct Approve {
     /// The payload hash you have read (64 digits); anything else than the current one fails
     #[arg(long, value_name = "HASH")]
     pub payload_hash: String,
-    /// You have looked at this check, which holds the approval back; may be repeated
+    /// You have looked at this check, which holds the approval back; may be repeated. One that does not exist is refused
     #[arg(long, value_name = "CODE:FIELD")]
     pub checked: Vec<String>,
 }
@@ -336,7 +336,8 @@ pub struct Reject {
 
 #[derive(Debug, Args)]
 pub struct Dispatch {
-    /// End when nothing is due: 6 if something is unknown, else 7 if something was refused or gave up
+    /// End when nothing is due, and tell what was done: 6 if something is unknown, else 7 if something was refused or gave up,
+    /// else 8 if sending is off or frozen
     #[arg(long)]
     pub until_idle: bool,
 }

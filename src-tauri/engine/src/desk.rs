@@ -124,7 +124,7 @@ impl Desk {
     pub async fn unfreeze(&self, adopt: bool) -> Result<(), Failure> {
         let presence =
             self.presence_for(LIVE).await?.ok_or_else(|| Failure::locked("lifting a freeze needs the key"))?;
-        self.core.unfreeze(adopt, &self.core.owner, &presence).await
+        self.core.unfreeze(adopt, &self.core.owner, &presence).await.map(drop)
     }
 
     /// An action by number, idempotency key or canonical key.

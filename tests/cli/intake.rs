@@ -139,6 +139,9 @@ fn r04_a_missing_identity_needs_review_and_gets_its_key_when_a_person_completes_
     assert_eq!(disposition(&answer), "needs_review");
     let id = text(&answer["actions"][0]["id"]).to_owned();
     assert_eq!(answer["actions"][0]["key"], json!(null));
+    for told in [&answer["actions"][0], &world.show(&json!(id)), &world.cli.ok(&["list"])["actions"][0]] {
+        assert_eq!(told.get("payload_hash"), Some(&json!(null)), "one word for none: {told}");
+    }
     let none = world.cli.run(&["approve", &id, "--payload-hash", &"0".repeat(64)]).expect(3);
     assert_eq!(none.error()["action"], id);
     world.cli.run(&["confirm", &id]).expect(3);

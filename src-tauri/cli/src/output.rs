@@ -17,7 +17,8 @@ pub type Ended = Result<u8, Failure>;
 impl Output {
     /// Prints the answer of a command.
     pub fn answer<T: Serialize>(self, value: &T) -> Ended {
-        let value = serde_json::to_value(value).map_err(|e| Failure::internal(e.to_string()))?;
+        let mut value = serde_json::to_value(value).map_err(|e| Failure::internal(e.to_string()))?;
+        hash_or_null(&mut value);
         if self.json {
             line(&value.to_string())?;
         } else {
@@ -59,6 +60,24 @@ impl Output {
             writeln!(err, "{}{place}: {}", failure.code.word().replace('_', " "), failure.message)
         };
         failure.code.exit()
+    }
+}
+
+/// An action without its identity has no payload hash yet. The window's documents have an empty text there; outside programs
+/// read null, as in the answer to a proposal.
+fn hash_or_null(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            // A payload is shown as it is: a name in it is not ours.
+            for (name, inner) in map.iter_mut().filter(|(name, _)| name.as_str() != "payload") {
+                match inner {
+                    Value::String(text) if name == "payload_hash" && text.is_empty() => *inner = Value::Null,
+                    _ => hash_or_null(inner),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hash_or_null),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -475,7 +475,8 @@ pub struct SourceAction {
     pub state: String,
     pub reason: Option<String>,
     pub payload_version: u32,
-    pub payload_hash: String,
+    /// None while an identity is missing.
+    pub payload_hash: Option<String>,
     pub revises: Option<String>,
     pub revised_by: Option<String>,
     pub receipt: Option<ReceiptDoc>,

@@ -8,4 +8,8 @@ import type { ReceiptDoc } from "./ReceiptDoc";
  * What a source is told about an action of its own: enough to know whether the business action is done, without what a
  * person edited.
  */
-export type SourceAction = { id: string, key: KeyDoc | null, idempotency_key: string | null, request_id: string | null, step: string, state: string, reason: string | null, payload_version: number, payload_hash: string, revises: string | null, revised_by: string | null, receipt: ReceiptDoc | null, filing: FilingDoc | null, next: NextDoc | null, explanation: string, created_at: string, changed_at: string, };
+export type SourceAction = { id: string, key: KeyDoc | null, idempotency_key: string | null, request_id: string | null, step: string, state: string, reason: string | null, payload_version: number, 
+/**
+ * None while an identity is missing.
+ */
+payload_hash: string | null, revises: string | null, revised_by: string | null, receipt: ReceiptDoc | null, filing: FilingDoc | null, next: NextDoc | null, explanation: string, created_at: string, changed_at: string, };

@@ -329,7 +329,7 @@ pub(crate) fn source_action(
         state: record.state().name().to_owned(),
         reason: row.reason.clone(),
         payload_version: row.payload_version,
-        payload_hash: row.payload_hash.map_or(String::new(), |h| h.to_string()),
+        payload_hash: row.payload_hash.map(|h| h.to_string()),
         revises: record.revises.map(|id| id.to_string()),
         revised_by: record.revised_by.map(|id| id.to_string()),
         receipt: receipt_of(record),

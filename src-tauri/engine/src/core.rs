@@ -37,6 +37,9 @@ impl OpenArgs {
     }
 }
 
+/// Certificates, and the roster that was made of them.
+type Read = (Vec<DeviceCert>, Roster);
+
 /// Shared by desk, dispatcher and feed. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Core {
@@ -53,7 +56,7 @@ pub struct Core {
     surface: Surface,
     pinned: Arc<OnceCell<Pinned>>,
     /// The roster made last, with the certificates it was made of.
-    rosters: Arc<Mutex<Option<(Vec<DeviceCert>, Roster)>>>,
+    rosters: Arc<Mutex<Option<Read>>>,
 }
 
 impl Core {

@@ -31,9 +31,10 @@ statements! {
         LEFT JOIN known_domains d ON d.environment = $1 AND d.changed >= $2 WHERE h.one = 1";
     NOT_TAKEN_FROM = "SELECT n, source, event_id, request_id, at, disposition, reason, first FROM deliveries \
         WHERE source = $1 AND disposition IN ('conflict', 'not_permitted', 'not_taken') ORDER BY n DESC LIMIT 500";
+    // CROSS JOIN keeps SQLite to this order: from the newest action on, in the order wanted, it would ask all of them.
     SAME_PEOPLE = "SELECT o.n, o.state, o.delivery, o.last_crossed, o.accepted_at, q.email FROM action_people p \
-        JOIN action_people q ON q.email = p.email JOIN actions o ON o.n = q.action \
-        WHERE p.action = $1 AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
+        CROSS JOIN action_people q CROSS JOIN actions o \
+        WHERE p.action = $1 AND q.email = p.email AND o.n = q.action AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
         AND o.state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
         ORDER BY o.n DESC LIMIT 200";
     SAME_THREAD = "SELECT n, state, delivery, last_crossed, accepted_at FROM actions WHERE environment = $1 \

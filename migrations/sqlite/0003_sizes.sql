@@ -17,6 +17,10 @@ CREATE INDEX journal_of_configuration ON journal (kind, seq) WHERE kind IN ('set
     'device_withdrawn', 'destination_added', 'destination_changed', 'destination_removed', 'destination_paused',
     'destination_resumed', 'source_added', 'source_revoked');
 
+-- What a source handed in and was not taken is little, too.
+CREATE INDEX deliveries_not_taken_from ON deliveries (source, n)
+    WHERE disposition IN ('conflict', 'not_permitted', 'not_taken');
+
 -- From here on the engines differ. An address has one `@`.
 
 INSERT INTO known_domains (environment, domain, times, changed)

@@ -87,7 +87,7 @@ async fn f47_a_ledger_of_an_earlier_build_gets_the_new_tables_when_it_is_opened_
     // As a build of schema 1 left it.
     s.raw(
         "DROP TRIGGER known_people_insert; DROP TRIGGER known_people_update; DROP TABLE known_domains; \
-         DROP INDEX journal_of_configuration; DROP TABLE kept_answers; DROP TABLE outcome_calls; DROP TABLE outcome_hooks; \
+         DROP INDEX journal_of_configuration; DROP INDEX deliveries_not_taken_from; DROP TABLE kept_answers; DROP TABLE outcome_calls; DROP TABLE outcome_hooks; \
          UPDATE schema_version SET version = 1 WHERE one = 1; PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE)",
     )
     .await;

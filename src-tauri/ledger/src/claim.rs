@@ -32,12 +32,13 @@ statements! {
             AND substr(o.record_key, 18, 1) <> substr(a.record_key, 18, 1) \
             AND (o.state = 'in_progress' OR o.last_crossed > $2 - 120000)))) \
         ORDER BY a.not_before, a.n LIMIT $3";
-    // What keeps an action from being claimed beside it: the oldest other one on its record.
+    // What keeps an action from being claimed beside it: the oldest other one on its record. A plain order by n would walk
+    // every action of the environment.
     BESIDE = "SELECT o.n FROM actions a JOIN actions o ON o.environment = a.environment AND o.n <> a.n \
         AND o.state IN ('in_progress', 'unknown') AND substr(o.record_key, 1, 16) = substr(a.record_key, 1, 16) \
         AND (o.record_key = a.record_key OR (substr(o.record_key, 18, 1) <> substr(a.record_key, 18, 1) \
             AND (o.state = 'in_progress' OR o.last_crossed > $2 - 120000))) \
-        WHERE a.n = $1 ORDER BY o.n";
+        WHERE a.n = $1 ORDER BY o.n + 0";
     MAY_SEND = "SELECT key, value FROM settings WHERE key = 'frozen' OR key = $1";
     OPEN_ATTEMPT = "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) \
         SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \

@@ -31,9 +31,9 @@ statements! {
     DOMAINS = "SELECT environment, domain, times FROM known_domains ORDER BY environment, domain";
     // $1 is 1 where a purge took what could be counted: then only too small a number shows.
     MISCOUNTED = "SELECT k.environment, k.email FROM known_people k WHERE k.times < (SELECT COUNT(*) FROM action_people p \
-            JOIN actions a ON a.n = p.action WHERE p.email = k.email AND a.environment = k.environment \
+            CROSS JOIN actions a WHERE p.email = k.email AND a.n = p.action AND a.environment = k.environment \
             AND a.state = 'accepted') OR (CAST($1 AS BIGINT) = 0 AND k.times > (SELECT COUNT(*) FROM action_people p \
-            JOIN actions a ON a.n = p.action WHERE p.email = k.email AND a.environment = k.environment \
+            CROSS JOIN actions a WHERE p.email = k.email AND a.n = p.action AND a.environment = k.environment \
             AND a.state = 'accepted')) ORDER BY k.environment, k.email LIMIT 20";
     UNCOUNTED = "SELECT DISTINCT a.environment, p.email FROM action_people p JOIN actions a ON a.n = p.action \
         WHERE a.state = 'accepted' AND NOT EXISTS (SELECT 1 FROM known_people k WHERE k.environment = a.environment \

@@ -19,6 +19,8 @@ pub(crate) fn check(provider: &str, contract: &Contract, read: impl Fn(&Reply) -
                     let mut headers =
                         vec![("content-type".to_owned(), text("type").unwrap_or("application/json").to_owned())];
                     headers.extend(text("retry_after").map(|v| ("retry-after".to_owned(), v.to_owned())));
+                    let more = case.get("headers").and_then(Value::as_table).into_iter().flatten();
+                    headers.extend(more.map(|(name, v)| (name.clone(), v.as_str().unwrap().to_owned())));
                     read(&Reply::Http(HttpReply {
                         status: u16::try_from(case["status"].as_integer().unwrap()).unwrap(),
                         headers,

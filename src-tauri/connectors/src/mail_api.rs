@@ -252,10 +252,11 @@ fn preview(wire: &Wire, members: &Members) -> Preview {
     };
     let text = |name: &str| body[name].as_str().map(str::to_owned);
     let people = |name: &str| -> Vec<String> {
+        // One text with commas, a list of texts, or objects with an `email`: APIs differ.
+        let one = |person: &Value| person.as_str().or_else(|| person["email"].as_str()).map(str::to_owned);
         let all = match &body[name] {
-            Value::String(list) => list.clone(),
-            Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
-            _ => return Vec::new(),
+            Value::Array(list) => list.iter().filter_map(one).collect::<Vec<_>>().join(", "),
+            other => one(other).unwrap_or_default(),
         };
         let parsed = mailparse::addrparse(&all).map(|list| list.into_inner()).unwrap_or_default();
         parsed

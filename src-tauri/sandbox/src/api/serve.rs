@@ -170,7 +170,9 @@ async fn say(wire: &mut Wire, state: &State, says: ApiSays, ordinary: Option<Api
         ApiSays::WithoutReference => written(&state.lock().app.without_reference(normal())),
         ApiSays::Truncated => {
             let mut bytes = written(&normal());
-            bytes.truncate(bytes.len() - normal().body.len().div_ceil(2));
+            // An answer without a body is cut in its head: nothing else of it can be missing.
+            let cut = if normal().body.is_empty() { bytes.len() } else { normal().body.len() };
+            bytes.truncate(bytes.len() - cut.div_ceil(2));
             bytes
         }
         ApiSays::Endless => {

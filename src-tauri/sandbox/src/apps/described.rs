@@ -25,11 +25,17 @@ pub struct Description {
     pub required: Vec<String>,
     /// Members that hold recipients: texts with commas, or lists.
     pub recipients: Vec<String>,
-    /// JSON pointer to what it may be found by.
-    pub reference: String,
-    /// The body of a yes; `{id}` stands for its number.
+    /// JSON pointer to what it may be found by. Null: no request has such a thing.
+    pub reference: Option<String>,
+    /// The status of a yes. 200 unless it is said.
+    #[serde(default = "ok")]
+    pub accepted_status: u16,
+    /// Headers of a yes, names in lower case; `{id}` stands for its number.
+    #[serde(default)]
+    pub accepted_headers: BTreeMap<String, String>,
+    /// The body of a yes; `{id}` stands for its number. Null: it has none.
     pub accepted: Value,
-    /// The same without its number.
+    /// The same without its number. Then the headers above are missing, too.
     pub accepted_without_id: Value,
     /// Bodies of a no, by status; `*` for all others.
     pub refusals: BTreeMap<String, Value>,
@@ -87,12 +93,13 @@ impl Described {
             return self.refused(self.is.refuses_with);
         }
         let id = format!("{:08x}-0000-4000-8000-000000000000", world.number());
-        let reference = body.pointer(&self.is.reference).and_then(Value::as_str).map(str::to_owned);
+        let reference = self.is.reference.as_ref().and_then(|at| body.pointer(at)?.as_str().map(str::to_owned));
         world.effect(reference.as_deref(), &id, body);
         if let Some(reference) = reference {
             self.found.push((reference, id.clone()));
         }
-        ApiAnswer::json(200, &filled(&self.is.accepted, &[("{id}", &id)]))
+        let yes = said(self.is.accepted_status, &filled(&self.is.accepted, &[("{id}", &id)]));
+        self.is.accepted_headers.iter().fold(yes, |yes, (name, value)| yes.with(name, value.replace("{id}", &id)))
     }
 
     fn look(&self, request: &ApiRequest, lookup: &Lookup, world: &ApiWorld) -> ApiAnswer {
@@ -108,6 +115,15 @@ impl Described {
         answer[&lookup.list] = json!(entries);
         ApiAnswer::json(200, &answer)
     }
+}
+
+fn ok() -> u16 {
+    200
+}
+
+/// An answer with this body, or without one.
+fn said(status: u16, body: &Value) -> ApiAnswer {
+    if body.is_null() { ApiAnswer::empty(status) } else { ApiAnswer::json(status, body) }
 }
 
 /// The value with each word in its texts replaced.
@@ -142,7 +158,7 @@ impl App for Described {
     }
 
     fn without_reference(&self, answer: ApiAnswer) -> ApiAnswer {
-        ApiAnswer { body: self.is.accepted_without_id.to_string().into_bytes(), ..answer }
+        said(answer.status, &self.is.accepted_without_id)
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -5,10 +5,17 @@ use crate::registry::Provider;
 
 pub mod hubspot;
 pub mod mailbox;
+mod mailersend;
 mod postmark;
 mod resend;
 mod webhook;
 
 /// All of them, in the order the form shows them.
-pub(crate) const ALL: &[Provider] =
-    &[mailbox::PROVIDER, resend::PROVIDER, postmark::PROVIDER, hubspot::PROVIDER, webhook::PROVIDER];
+pub(crate) const ALL: &[Provider] = &[
+    mailbox::PROVIDER,
+    resend::PROVIDER,
+    postmark::PROVIDER,
+    mailersend::PROVIDER,
+    hubspot::PROVIDER,
+    webhook::PROVIDER,
+];

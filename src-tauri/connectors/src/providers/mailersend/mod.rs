@@ -1,0 +1,228 @@
+//! MailerSend: mail over its HTTP API. It knows no key and takes nothing by which a message could be found again, so after
+//! doubt a person is asked. Its yes has no body: what it gives is a number in a header.
+
+use crate::mail_api::{self, MailApi, MailProvider, Members, Steps};
+use crate::registry::Provider;
+use crate::site::{SiteConfig, contracts};
+use crate::transport::http::{Credentials, Request};
+use crate::transport::reply::answer;
+use crate::{HttpReply, Login, Reply, SetupCode, SetupError, Unrenderable};
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign_domain::contract::answer_receipt;
+use countersign_domain::email::{EmailView, Mailbox, threading};
+use countersign_domain::{
+    Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, Receipt, Sighting,
+};
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+
+const TO_MAX: usize = 50;
+/// Of Cc, and of Bcc.
+const COPIES_MAX: usize = 10;
+/// How the places begin that MailerSend fills in: its simple and its advanced personalization.
+const PLACES: [&str; 2] = ["{$", "{{"];
+
+static CONTRACTS: LazyLock<Vec<(String, Contract)>> = LazyLock::new(|| contracts(include_str!("contract.toml")));
+
+pub(crate) const PROVIDER: Provider = mail_api::provider::<MailerSend>();
+
+struct MailerSend;
+
+#[async_trait]
+impl MailProvider for MailerSend {
+    const KIND: &'static str = "mailersend";
+    const TITLE: &'static str = "MailerSend";
+    const BASE_URL: &'static str = "https://api.mailersend.com";
+    const SECRET: &'static str = "API token";
+    /// A limit was not found in its documentation: this is more than any payload makes.
+    const REQUEST_MAX: usize = 50_000_000;
+    const MEMBERS: Members = Members {
+        from: "from",
+        people: ["to", "cc", "bcc"],
+        subject: "subject",
+        text: "text",
+        html: "html",
+        attachments: "attachments",
+        file: ["filename", "content"],
+    };
+    /// <https://developers.mailersend.com/api/v1/other-endpoints.html>: 401 to a token that is none, and not counted.
+    const CHECK: &'static str = "/v1/api-quota";
+
+    fn contracts() -> &'static [(String, Contract)] {
+        &CONTRACTS
+    }
+
+    fn credentials(login: &Login) -> Credentials {
+        Credentials::bearer(&login.secret)
+    }
+
+    fn request(
+        config: &SiteConfig,
+        email: &EmailView,
+        _key: &IdempotencyKey,
+        conversation: Option<&Conversation>,
+    ) -> Result<Request, Unrenderable> {
+        can_be_said(email)?;
+        let mut body = Map::new();
+        body.insert("from".into(), person(&email.from, |_| true));
+        for (name, list) in [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc)] {
+            if !list.is_empty() {
+                // A recipient's name may have neither; the address is right without it.
+                let people = list.iter().map(|mailbox| person(mailbox, |name| !name.contains([',', ';'])));
+                body.insert(name.into(), people.collect());
+            }
+        }
+        if let Some(reply_to) = email.reply_to.first() {
+            body.insert("reply_to".into(), person(reply_to, |_| true));
+        }
+        body.insert("subject".into(), email.subject.clone().into());
+        for (name, text) in [("text", &email.text), ("html", &email.html)] {
+            if let Some(text) = text {
+                body.insert(name.into(), text.clone().into());
+            }
+        }
+        if let (Some(parent), _) = threading(email, conversation) {
+            body.insert("in_reply_to".into(), parent.trim_start_matches('<').trim_end_matches('>').into());
+        }
+        if !email.attachments.is_empty() {
+            // It tells the type by the name's ending and takes none.
+            let files = email.attachments.iter().map(|a| {
+                let content = STANDARD.encode(&a.content.bytes);
+                json!({ "filename": a.filename, "content": content, "disposition": "attachment" })
+            });
+            body.insert("attachments".into(), files.collect());
+        }
+        Ok(Request::json("POST", config.base.join("/v1/email"), &body.into()))
+    }
+
+    fn test_request(config: &SiteConfig, to: &str, _nonce: &str) -> Request {
+        let mut body = mail_api::test_payload(to);
+        body["from"] = person(&config.from[0], |_| true);
+        body["to"] = json!([{ "email": to }]);
+        Request::json("POST", config.base.join("/v1/email"), &body)
+    }
+
+    fn read(reply: &Reply) -> Answer {
+        read(reply)
+    }
+
+    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError> {
+        if reply.status == 200 && reply.json().is_some_and(|found| found["quota"].is_number()) {
+            // Any good token may ask this; what it may do besides, MailerSend does not tell.
+            steps.done("http_login", "The token is good. Whether it may send, the test message shows");
+            return Ok(());
+        }
+        let answer = read(&Reply::Http(reply));
+        let words = answer.words.trim_end_matches('.');
+        if answer.codes.iter().any(|c| c.0.starts_with("http:login:")) {
+            let text = format!("MailerSend refused the token: {words}. Make a new one and add it here.");
+            return Err(steps.fail("http_login", SetupCode::Login, text));
+        }
+        let text = format!("This is not MailerSend's answer: {words}. Check the address.");
+        Err(steps.fail("http_login", SetupCode::Protocol, text))
+    }
+
+    async fn look(_: &MailApi<MailerSend>, _: &Countersigned, _: &Login, _: &[Value]) -> Sighting {
+        Sighting::cannot_tell("MailerSend takes nothing of ours by which a message could be found")
+    }
+}
+
+/// What MailerSend would refuse, or would send other than it was approved.
+fn can_be_said(email: &EmailView) -> Result<(), Unrenderable> {
+    for (field, list, most) in
+        [("to", &email.to, TO_MAX), ("cc", &email.cc, COPIES_MAX), ("bcc", &email.bcc, COPIES_MAX)]
+    {
+        if list.len() > most {
+            return Err(Unrenderable::new(field, format!("has more than {most} addresses, which MailerSend refuses")));
+        }
+    }
+    if email.reply_to.len() > 1 {
+        return Err(Unrenderable::new("reply_to", "has more than one address; MailerSend takes one".to_owned()));
+    }
+    if email.references.as_ref().is_some_and(|ids| !ids.is_empty()) {
+        let reason = "cannot be sent with MailerSend: it writes in_reply_to alone".to_owned();
+        return Err(Unrenderable::new("references", reason));
+    }
+    let everybody = [std::slice::from_ref(&email.from), &email.to, &email.cc, &email.bcc, &email.reply_to];
+    for (field, list) in ["from", "to", "cc", "bcc", "reply_to"].into_iter().zip(everybody) {
+        if list.iter().any(|mailbox| !mailbox.ascii_email().is_ascii()) {
+            let reason = "has letters before the @ that MailerSend does not take".to_owned();
+            return Err(Unrenderable::new(field, reason));
+        }
+    }
+    let texts = [("subject", Some(&email.subject)), ("text", email.text.as_ref()), ("html", email.html.as_ref())];
+    for (field, text) in texts {
+        if let Some(place) = PLACES.into_iter().find(|place| text.is_some_and(|text| text.contains(place))) {
+            let reason = format!("has {place} in it, where MailerSend would put something else");
+            return Err(Unrenderable::new(field, reason));
+        }
+    }
+    Ok(())
+}
+
+fn person(mailbox: &Mailbox, takes: impl Fn(&str) -> bool) -> Value {
+    let email = mailbox.ascii_email();
+    match mailbox.name.as_deref().filter(|name| !name.trim().is_empty() && takes(name)) {
+        Some(name) => json!({ "email": email, "name": name }),
+        None => json!({ "email": email }),
+    }
+}
+
+fn read(reply: &Reply) -> Answer {
+    let Reply::Http(reply) = reply else { return answer("http:foreign", "an answer of another protocol") };
+    let status = reply.status;
+    let body = reply.json().unwrap_or(Value::Null);
+    let (code, receipt, said) = match body["message"].as_str().filter(|text| !text.is_empty()) {
+        _ if status == 202 => taken(reply, &body),
+        Some(message) if status >= 400 => {
+            let name = number(&body).unwrap_or_else(|| "unnumbered".to_owned());
+            let login = if status == 401 { "login:" } else { "" };
+            (format!("http:{login}{status}:{name}"), None, std::iter::once(message).chain(errors(&body)).collect())
+        }
+        _ => (format!("foreign:{status}"), None, Vec::new()),
+    };
+    let words = reply.words(&said.join(" "));
+    Answer { codes: vec![AnswerCode::new(code)], receipt, retry_after: reply.retry_after(), words }
+}
+
+/// A 202: a number and no body, unless there are recipients that it does not write to any more.
+fn taken<'a>(reply: &HttpReply, body: &Value) -> (String, Option<Receipt>, Vec<&'a str>) {
+    let id = reply.header("x-message-id").map(str::trim).filter(|id| !id.is_empty());
+    let warnings = body["warnings"].as_array().filter(|all| !all.is_empty());
+    let all_are = |kind: &str| warnings.is_some_and(|all| all.iter().all(|warning| warning["type"] == kind));
+    match id {
+        Some(id) if reply.body.is_empty() => {
+            let receipt = answer_receipt(Some(id.to_owned()), "MailerSend accepted it.");
+            ("http:202:accepted".into(), Some(receipt), vec!["accepted"])
+        }
+        Some(_) if all_are("SOME_SUPPRESSED") => {
+            let said = "it was taken, but not for recipients that MailerSend does not write to any more";
+            ("http:202:SOME_SUPPRESSED".into(), None, vec![said])
+        }
+        None if all_are("ALL_SUPPRESSED") => {
+            ("http:202:ALL_SUPPRESSED".into(), None, vec!["MailerSend does not write to these recipients any more"])
+        }
+        _ => ("foreign:202".into(), None, Vec::new()),
+    }
+}
+
+/// `MS42207` of `… #MS42207`, where the message or an error has one.
+fn number(body: &Value) -> Option<String> {
+    let texts = body["message"].as_str().into_iter().chain(errors(body));
+    texts.filter_map(|text| text.split_once("#MS")).find_map(|(_, rest)| {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        (!digits.is_empty()).then(|| format!("MS{digits}"))
+    })
+}
+
+/// What it says of each field.
+fn errors(body: &Value) -> impl Iterator<Item = &str> {
+    let fields = body["errors"].as_object().into_iter().flat_map(Map::values);
+    fields.flat_map(|field| field.as_array().into_iter().flatten()).filter_map(Value::as_str)
+}
+
+#[cfg(test)]
+#[path = "mailersend_test.rs"]
+mod tests;

@@ -16,15 +16,18 @@
 //! # Add a provider
 //!
 //! A provider is one folder, `providers/NAME/`, and two lines in the list, `providers/mod.rs` (`mod NAME;` and
-//! `NAME::PROVIDER`). Nothing else is touched: engine, ledger, window, command line and the conformance suite walk the list.
-//! Postmark was added by this page; read its folder beside it. For another protocol than HTTP read the mailbox.
+//! `NAME::PROVIDER`), and its name in the README's sentence of kinds. Nothing else is touched: engine, ledger, window, command
+//! line and the conformance suite walk the list. Postmark and MailerSend were added by this page; read one beside it: Postmark
+//! can be asked and answers with JSON, MailerSend cannot, and its yes is a header without a body. For another protocol than
+//! HTTP read the mailbox.
 //!
 //! **1. The facts: `contract.toml`.** One table per contract, its name is free; the fields are those of
 //! [`countersign_domain::Contract`]. One table may hold for several effects; effects that differ in what they promise get
 //! tables of their own. Answer three questions from the provider's documentation and name each page under `sources`, with
 //! the month in `facts_as_of`: what does a second request under the same key do (`family`, `retention_hours`)? how is a lost
 //! result found (`lookup`, empty if it is not)? does not finding it prove anything (`absence_conclusive`)? Are keys the
-//! account's, and does nothing say whose a token is (`key_of_login`)? What the documentation does not say is not promised: `family = "none"`, `absence_conclusive = false`, `refusal_frees_key = false`.
+//! account's, and does nothing say whose a token is (`key_of_login`)? What the documentation does not say is not promised:
+//! `family = "none"`, `lookup = ""`, `absence_conclusive = false`, `refusal_frees_key = false`.
 //!
 //! Then the answers, as patterns of codes. Whatever no list has is unclear, so a list is only made longer with a source:
 //!
@@ -35,19 +38,24 @@
 //! | `http:wire:unreadable` | transport: the stored request is none | `refused` |
 //! | `http:login:*` | transport, and your `read` for every answer that means a login was not taken | `pauses`; the engine waits for a person |
 //! | `http:STATUS:NAME` | your `read`, for the provider's own error body | `not_sent`, `refused` or none |
-//! | `http:200:accepted` | your `read`, for the documented status *and* body, with a receipt | `accepted` |
+//! | `http:STATUS:accepted` | your `read`, for the documented status *and* body (or its documented absence), with a receipt from the body or a header | `accepted` |
+//! | `http:STATUS:NAME`, below 300 | your `read`, for a yes to some recipients only, or a success that does nothing | `refused` if documented as nothing done, else none |
 //! | `foreign:STATUS` | your `read`, for any body that is not the provider's: a portal's, a gateway's | none, ever |
 //!
 //! **2. The code: `mod.rs`.** Mail over an HTTP API is a `mail_api::MailProvider`, and its `PROVIDER` is
-//! `mail_api::provider::<NAME>()`: `request`, `read`, `checked` and `look` are what is left to write, under the rules below.
+//! `mail_api::provider::<NAME>()`: `request`, `test_request`, `read`, `checked` and `look` are what is left to write, under the
+//! rules below, and the constants. `BASE_URL` is the host alone, the version belongs to each path. `MEMBERS` are names at the top
+//! of the body, people as texts or as objects with an `email`; where the message lies deeper (SendGrid) the preview must learn
+//! it first. `CHECK` needs no permission that sending does not need. No documented `REQUEST_MAX`: more than a payload makes.
 //! Anything else brings `pub(crate) const PROVIDER` ([`Provider`]) with the [`Kind`] (its form fields; `site::SiteConfig`
 //! brings `base_url`, `from`, `answer_timeout_seconds`, `ca_file`) and a reader of the kind's table that gives a [`Settings`].
 //! Its `connect` makes a type that implements [`Connector`]:
 //!
 //! * `render`: pure, at approval. Everything that is sent is in the [`Wire`], made by `transport::http::Request::seal`: method,
 //!   path, content headers, body. Same arguments, same bytes; no time but `at`, no randomness. The key goes where the
-//!   provider recognises it or where it can be searched for. What the provider would refuse (too large, too many) is an
-//!   [`Unrenderable`] that names the field.
+//!   provider recognises it or where it can be searched for; nowhere, if there is no such place. What the provider would
+//!   refuse (too large, too many) or send otherwise than it was approved (places it fills in, members it lacks) is an
+//!   [`Unrenderable`] that names the payload's field.
 //! * `read`: pure. A whole reply to codes, receipt and words; it judges nothing. [`HttpReply::json`] is None for what is not
 //!   JSON. A body the provider does not document is `foreign`. Words pass through [`HttpReply::words`], which takes addresses
 //!   out.
@@ -55,20 +63,24 @@
 //!   returns. If it must ask something first, only what changes nothing a person would notice.
 //! * `confirm`: where the provider's yes does not prove what it changed, reads it back and makes the code that `accepted` lists.
 //! * `look`: asks for the key, read-only (`Site::ask`). Found exactly by the key is `Proof`; by likeness, `Weak`. Anything but a
-//!   documented answer is [`Sighting::CannotTell`], never absence.
+//!   documented answer is [`Sighting::CannotTell`], never absence. Without a `lookup` in the contract it says just that.
 //! * `check`: one read-only question that shows the login works. `test_send` where a person can be written to.
 //! * `situation`, `parent`, `file_copy`, `preview` have defaults for a destination without a mailbox; mail over an API has
 //!   them, preview, check and test from `mail_api`.
 //!
 //! **3. The answers: `answers/*.toml`.** Recorded replies, each with the outcome it must get; a test of three lines
-//! (`answers::check`) reads the folder. Take them from the documentation; add a portal's page, a gateway's page, a success
-//! without its reference and an error inside a success.
+//! (`answers::check`) reads the folder. Take them from the documentation, named in the file's head; add a portal's page, a
+//! gateway's page, a success without its reference and an error inside a success. An entry of the list `answer` has `status`,
+//! `type` (`application/json` unless it says otherwise), `headers` (a table, lower case), `body`, `retry_after`; and `outcome`:
+//! `accepted` (with the `reference` its receipt must have), `refused`, `not_sent`, `pauses` or `unclear`. `code` instead of a
+//! status is a code as the transport gives it.
 //!
 //! **4. The double: `double.json`.** What the provider does, from its documentation and not from your code, for the generic
-//! double of the sandbox (`countersign_sandbox::apps::described`). A provider with rules of its own (it keeps keys, it
-//! merges records) gets an app under `sandbox/src/apps/` and an entry in `tests/connectors/doubles.rs` instead. Then
-//! `cargo test --workspace --lib` and `cargo test --workspace --test connectors -- --nocapture`: the suite picks its trials
-//! from your contract and prints how many there were.
+//! double of the sandbox (`countersign_sandbox::apps::described`, whose `Description` says what each member is). Paths are
+//! whole, as they stand behind the host. A provider with rules of its own (it keeps keys, it merges records) gets an app
+//! under `sandbox/src/apps/` and an entry in `tests/connectors/doubles.rs` instead. Then `cargo test --workspace --lib NAME`
+//! and `cargo test --workspace --test connectors -- --nocapture`: the suite picks its trials from your contract and prints,
+//! for each of your effects, how many there were. Nobody but you tests `checked` and the exact body of `request`: bring both.
 
 #[cfg(test)]
 mod answers;

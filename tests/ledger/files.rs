@@ -88,10 +88,17 @@ async fn f47_a_ledger_of_an_earlier_build_gets_the_new_tables_when_it_is_opened_
     s.raw(
         "DROP TRIGGER known_people_insert; DROP TRIGGER known_people_update; DROP TABLE known_domains; \
          DROP INDEX journal_of_configuration; DROP INDEX deliveries_not_taken_from; DROP TABLE kept_answers; DROP TABLE outcome_calls; DROP TABLE outcome_hooks; \
+         UPDATE action_people SET email = replace(email, '@customer', '@CUSTOMER'); \
          UPDATE schema_version SET version = 1 WHERE one = 1; PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE)",
     )
     .await;
     let reader = Ledger::open(s.path(), OpenOptions { read_only: true }).await.expect("a reader leaves it as it is");
+    let named = reader.verify(&s.roster, Some(&s.secret), &mut |_, _| {}).await.expect("verified as it is");
+    assert_eq!(
+        named.iter().map(|b| b.what.as_str()).collect::<Vec<_>>(),
+        ["people"],
+        "addresses had other spellings then"
+    );
     reader.close().await;
     assert_eq!(s.number("SELECT version FROM schema_version").await, 1);
     let opened = tokio::join!(open(s.path()), open(s.path()));
@@ -99,6 +106,7 @@ async fn f47_a_ledger_of_an_earlier_build_gets_the_new_tables_when_it_is_opened_
     assert_eq!(s.number("SELECT version FROM schema_version").await, SCHEMA);
     assert_eq!(one.head().await.expect("head"), head, "what was told is as it was");
     assert_eq!(two.action(id).await.expect("read").expect("there").state(), State::Approved);
+    assert_eq!(two.verify(&s.roster, Some(&s.secret), &mut |_, _| {}).await.expect("verified"), []);
     assert!(one.outcomes_due(s.now(), 1).await.expect("the new tables are there").is_empty());
 }
 

@@ -125,7 +125,12 @@ async fn open(backup: &Path) -> Result<Ledger, Failure> {
 fn unreadable(e: LedgerError) -> Failure {
     match e {
         LedgerError::Foreign { why, .. } => Failure::bad_input("file", format!("this is not a ledger: {why}")),
-        LedgerError::Newer { .. } | LedgerError::Place { .. } | LedgerError::NotFound { .. } => e.into(),
+        LedgerError::Newer { .. }
+        | LedgerError::Place { .. }
+        | LedgerError::NotFound { .. }
+        | LedgerError::Busy
+        | LedgerError::Full
+        | LedgerError::ReadOnly => e.into(),
         _ => Failure::integrity("this backup is damaged and cannot be read, so it is not restored").at("file"),
     }
 }

@@ -134,6 +134,8 @@ impl Dispatcher {
             let seen = self.core.ledger.head().await.map_or(-1, |head| head.seq);
             let whole = guarded(async {
                 let mut rules = None;
+                // Of the last round, so that their destinations are free for the next action.
+                self.reap(&mut report, false).await;
                 self.round(&mut report, &mut rules).await;
                 self.reap(&mut report, false).await;
                 // What follows an action makes no other one wait, for a tick at most.
@@ -250,7 +252,9 @@ impl Dispatcher {
         if self.lock.is_some() && !self.recovered.load(Ordering::SeqCst) {
             let stale = self.core.ledger.recover_stale(&self.name, now).await?;
             report.recovered.extend(stale.into_iter().map(|(action, standing)| (action, standing.state)));
-            self.recovered.store(true, Ordering::SeqCst);
+            // A damaged one stays open; it is tried again until somebody mended it.
+            let left = self.core.ledger.open_attempts().await?.iter().any(|open| open.worker != self.name);
+            self.recovered.store(!left, Ordering::SeqCst);
         }
         report.expired.extend(self.core.ledger.expire_due(now).await?);
         let rules = rules.insert(self.core.ledger.rules().await?);
@@ -258,7 +262,12 @@ impl Dispatcher {
         if report.frozen.is_some() {
             return Ok(0);
         }
+        let asked = report.looked.len();
         let mut begun = self.repeats_and_looks(report, rules).await?;
+        if report.looked.len() > asked || begun > 0 {
+            // Asking takes its time; a device may have come meanwhile.
+            *rules = self.core.ledger.rules().await?;
+        }
         while self.running.lock().await.tasks.len() < PARALLEL {
             testpoint("before_claim").await;
             match self.claim(rules, None, false).await? {

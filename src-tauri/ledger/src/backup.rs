@@ -78,6 +78,7 @@ async fn finish(copy: &Path, now: Timestamp) -> Result<Head, LedgerError> {
         journal::head(&mut tx).await?
     };
     pools.checkpoint().await?;
+    pools.leave_log().await?;
     pools.close().await;
     match broken.into_iter().next() {
         Some(b) => Err(LedgerError::corrupt("backup", copy.display(), b.why)),

@@ -43,9 +43,9 @@ statements! {
     OPEN_ATTEMPT = "INSERT INTO attempts (action, number, worker, claimed_at, in_doubt) \
         SELECT CAST($1 AS BIGINT), COALESCE(MAX(number), 0) + 1, CAST($2 AS TEXT), CAST($3 AS BIGINT), \
         CAST($4 AS BIGINT) FROM attempts WHERE action = $1 RETURNING n, number";
-    // What certainly did nothing left nothing to be found.
+    // What certainly did nothing left nothing to be found: whatever looks like it since then is not ours.
     NOTED = "SELECT noted FROM attempts WHERE action = $1 AND noted IS NOT NULL \
-        AND (outcome IS NULL OR outcome <> 'not_sent') ORDER BY n";
+        AND (outcome IS NULL OR outcome NOT IN ('not_sent', 'refused')) ORDER BY n";
     CROSS = "UPDATE attempts SET crossed_at = $3, noted = $4 WHERE n = $1 AND worker = $2 \
         AND closed_at IS NULL AND crossed_at IS NULL RETURNING noted";
     // What a claim rests on beside the action itself: the settings that could hold it back, the findings a person checked.
@@ -103,9 +103,15 @@ impl Ledger {
             Ok(Err(why)) => {
                 // The number was raised while it was under way: left approved, it would wait for ever.
                 if why == NotCountersigned::NeedsAnother && fact == Fact::Claimed {
+                    // In a write of its own that is synced: the anchor follows it.
+                    drop(w);
+                    let doing = "taking an approval back";
+                    let mut w = self.pools().write(doing, Durable::Full).await?;
                     let current = Action::take(&mut w, n).await?;
-                    approvers::take_back(&mut w, &current, "countersign", request.now).await?;
-                    w.commit("taking an approval back").await?;
+                    if current.standing.state == State::Approved {
+                        approvers::take_back(&mut w, &current, "countersign", request.now).await?;
+                        w.commit(doing).await?;
+                    }
                 }
                 return Ok(Claimed::Refused { action: n, why: why.into() });
             }

@@ -127,6 +127,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(of("doors", doors::STATEMENTS))
         .chain(of("followup", followup::STATEMENTS))
         .chain(of("insights", insights::STATEMENTS))
+        .chain(of("open", open::STATEMENTS))
         .chain(of("journal", journal::STATEMENTS))
         .chain(of("page", page::STATEMENTS))
         .chain(of("proof", proof::STATEMENTS))

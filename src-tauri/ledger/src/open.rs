@@ -1,9 +1,10 @@
 //! Making and opening a ledger. A newer schema is refused with its number and the file stays as it was.
 
-use crate::tx::{Pools, Write, failed};
+use crate::rows::Get;
+use crate::tx::{Pools, Write, failed, statements};
 use crate::types::OpenOptions;
 use crate::{Inner, Ledger, LedgerError, journal, place};
-use countersign_domain::Timestamp;
+use countersign_domain::{Mailbox, Timestamp};
 use serde_json::json;
 use std::io::Read;
 use std::path::Path;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 
 /// The schema this build knows.
 pub const SCHEMA: i64 = 3;
+/// The first schema that keeps sums by domain.
+pub(crate) const DOMAINS_SINCE: i64 = 3;
 
 const SQLITE: [&str; SCHEMA as usize] = [
     include_str!("../../../migrations/sqlite/0001_ledger.sql"),
@@ -22,6 +25,17 @@ const POSTGRES: [&str; SCHEMA as usize] = [
     include_str!("../../../migrations/postgres/0002_doors.sql"),
     include_str!("../../../migrations/postgres/0003_sizes.sql"),
 ];
+
+statements! {
+    ADDRESSES = "SELECT email FROM action_people UNION SELECT email FROM known_people";
+    FOLD_OF_ACTIONS = "INSERT INTO action_people (action, email) SELECT action, CAST($2 AS TEXT) FROM action_people \
+        WHERE email = $1 ON CONFLICT DO NOTHING";
+    UNFOLDED_OF_ACTIONS = "DELETE FROM action_people WHERE email = $1 AND email <> $2";
+    FOLD_KNOWN = "INSERT INTO known_people (environment, email, times) \
+        SELECT environment, CAST($2 AS TEXT), times FROM known_people WHERE email = $1 \
+        ON CONFLICT (environment, email) DO UPDATE SET times = known_people.times + excluded.times";
+    UNFOLDED_KNOWN = "DELETE FROM known_people WHERE email = $1 AND email <> $2";
+}
 
 impl Ledger {
     /// Makes a new ledger file, readable by its owner only. `id` is random text that the caller brings.
@@ -119,7 +133,11 @@ async fn migrate(
     if found > 0 && pools.schema_in(&mut w).await? >= SCHEMA {
         return Ok(());
     }
-    for script in &scripts[found as usize..] {
+    for (n, script) in (1i64..).zip(scripts).skip(found as usize) {
+        // Before the sums by domain are made: until then an address was kept as it was written.
+        if n == DOMAINS_SINCE && found > 0 {
+            fold_addresses(&mut w).await?;
+        }
         sqlx::raw_sql(*script).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
     }
     pools.mark_schema(&mut w, SCHEMA).await?;
@@ -131,6 +149,24 @@ async fn migrate(
     w.commit(doing).await?;
     // So that the bare file says what it is, whatever becomes of this process.
     pools.checkpoint().await
+}
+
+/// One person is one address from now on, however it was spelled.
+async fn fold_addresses(w: &mut Write) -> Result<(), LedgerError> {
+    let doing = "bringing addresses to one spelling";
+    let rows = sqlx::query(ADDRESSES).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    for row in &rows {
+        let written = row.text("email")?;
+        let folded = Mailbox { name: None, email: written.clone() }.folded();
+        if folded == written {
+            continue;
+        }
+        for statement in [FOLD_OF_ACTIONS, UNFOLDED_OF_ACTIONS, FOLD_KNOWN, UNFOLDED_KNOWN] {
+            let query = sqlx::query(statement).bind(written.clone()).bind(folded.clone());
+            query.execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        }
+    }
+    Ok(())
 }
 
 fn foreign(path: &Path, why: &'static str) -> LedgerError {

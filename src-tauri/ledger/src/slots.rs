@@ -50,7 +50,7 @@ impl Slots {
             None => Open { conn: self.connect(doing).await?, durable: Durable::Full },
         };
         let held = Held { slots: self.clone(), permit, gate: None };
-        Ok(Lease { open: Some(open), held: Some(held), in_transaction: false })
+        Ok(Lease { open: Some(open), held: Some(held), in_transaction: false, broken: false })
     }
 
     async fn connect(&self, doing: &'static str) -> Result<Conn, LedgerError> {
@@ -103,6 +103,8 @@ pub(crate) struct Lease {
     open: Option<Open>,
     held: Option<Held>,
     in_transaction: bool,
+    /// The connection itself failed, not what was said over it: nobody gets it any more.
+    broken: bool,
 }
 
 impl Lease {
@@ -118,6 +120,9 @@ impl Lease {
         self.in_transaction = true;
         let begun = raw_sql(text).execute(&mut **self).await;
         self.in_transaction = begun.is_ok();
+        if begun.as_ref().is_err_and(|e| !matches!(e, sqlx::Error::Database(_))) {
+            self.broken = true;
+        }
         begun.map(drop)
     }
 
@@ -159,6 +164,9 @@ impl DerefMut for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let (Some(mut open), Some(held)) = (self.open.take(), self.held.take()) else { return };
+        if self.broken {
+            return;
+        }
         if !self.in_transaction {
             return held.give_back(open);
         }

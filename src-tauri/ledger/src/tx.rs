@@ -118,6 +118,14 @@ impl Pools {
         Pools { engine, writer, readers, gate, read_only, written, moved }
     }
 
+    /// The schema that the tables must have: whoever only reads takes the file as an earlier build left it.
+    pub(crate) async fn expected_schema(&self) -> Result<i64, LedgerError> {
+        match self.read_only {
+            true => self.schema().await,
+            false => Ok(crate::open::SCHEMA),
+        }
+    }
+
     /// Changes with every commit of this process; what another one commits is seen by looking.
     pub(crate) fn moved(&self) -> watch::Receiver<()> {
         self.moved.subscribe()
@@ -327,6 +335,16 @@ impl Pools {
             let mut conn = self.writer.lease(doing).await?;
             sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *conn).await.map_err(|e| failed(doing, e))?;
         }
+        Ok(())
+    }
+
+    /// One file and nothing beside it, so that it can be read in a folder that cannot be written to.
+    pub(crate) async fn leave_log(&self) -> Result<(), LedgerError> {
+        let doing = "closing the ledger's log";
+        // The log stays as long as anybody else has the file open.
+        self.readers.close().await;
+        let mut conn = self.writer.lease(doing).await?;
+        sqlx::raw_sql("PRAGMA journal_mode = DELETE").execute(&mut *conn).await.map_err(|e| failed(doing, e))?;
         Ok(())
     }
 

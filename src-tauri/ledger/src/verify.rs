@@ -27,6 +27,7 @@ impl Ledger {
         secret: Option<&LedgerSecret>,
         progress: &mut (dyn FnMut(i64, i64) + Send),
     ) -> Result<Vec<Broken>, LedgerError> {
+        let schema = self.pools().expected_schema().await?;
         let mut tx = self.pools().read("verifying the ledger").await?;
         let mut broken = Vec::new();
         backup::check_file(&mut tx, self.pools().engine, &mut broken).await?;
@@ -35,7 +36,7 @@ impl Ledger {
         let of = head.seq + actions;
         let mut told = Told::default();
         chain(&mut tx, &mut told, &mut broken, &mut |done| progress(done, of)).await?;
-        told.counted.compare(&mut tx, &mut broken).await?;
+        told.counted.compare(&mut tx, schema, &mut broken).await?;
         told.configured.compare(&mut tx, &mut broken).await?;
         whole::hashed(&mut tx, &mut broken).await?;
         let mut last = 0;

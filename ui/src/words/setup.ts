@@ -4,7 +4,7 @@ export const setup = {
   // Destinations
   chooseKind: "What do you want to add?",
   kindSays: (effects: string) => `For ${effects}`,
-  kindIcon: { mailbox: "mail", resend: "send", postmark: "send", hubspot: "record", webhook: "bolt" } as Record<string, string>,
+  kindIcon: { mailbox: "mail", resend: "send", postmark: "send", mailersend: "send", hubspot: "record", webhook: "bolt" } as Record<string, string>,
   addKind: (title: string) => `Add ${title}`,
   details: "Details",
   optional: "optional",

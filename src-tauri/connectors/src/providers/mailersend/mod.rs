@@ -192,7 +192,10 @@ fn taken<'a>(reply: &HttpReply, body: &Value) -> (String, Option<Receipt>, Vec<&
     let id = reply.header("x-message-id").map(str::trim).filter(|id| !id.is_empty());
     let warnings = body["warnings"].as_array().filter(|all| !all.is_empty());
     let all_are = |kind: &str| warnings.is_some_and(|all| all.iter().all(|warning| warning["type"] == kind));
+    let paused = reply.header("x-send-paused").is_some_and(|value| !value.trim().eq_ignore_ascii_case("false"));
     match id {
+        // Taken and not going out: whether it ever will is not known.
+        Some(_) if paused => ("http:202:paused".into(), None, vec!["it was taken, but sending is paused there"]),
         Some(id) if reply.body.is_empty() => {
             let receipt = answer_receipt(Some(id.to_owned()), "MailerSend accepted it.");
             ("http:202:accepted".into(), Some(receipt), vec!["accepted"])

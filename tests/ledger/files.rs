@@ -141,6 +141,28 @@ async fn f10_a_backup_is_made_while_in_use_marked_as_a_copy_and_verified() {
     assert!(matches!(s.ledger.backup(&to, s.now()).await, Err(LedgerError::Place { .. })), "it exists");
 }
 
+on_both!(r31_a_purge_takes_what_the_customer_wrote_before_too, async |s: Stage| {
+    let said = |event: &str, words: &str| {
+        let mut p = proposal(event, "req-1", "Of course.");
+        p["conversation"]["text"] = words.into();
+        p
+    };
+    let id = s.receive(&said("evt-1", "Nobody decided on this.")).await.actions[0].action.expect("an action");
+    s.receive(&said("evt-2", "This was approved once.")).await;
+    s.approve(id).await.expect("approved");
+    s.ledger.undo(id, &noor(), s.now()).await.expect("undone");
+    s.receive(&said("evt-3", "This was answered.")).await;
+    s.approve(id).await.expect("approved");
+    s.attempt(id, &accepted()).await;
+    let kept = "SELECT COUNT(*) FROM conversations WHERE value IS NOT NULL";
+    assert_eq!(s.number(kept).await, 3);
+    s.pass(200 * 24 * HOUR);
+    let limit = Timestamp::from_millis(s.now().millis() - 180 * 24 * HOUR);
+    assert_eq!(s.ledger.purge(limit, &noor(), s.now()).await.expect("purged").actions, 1);
+    assert_eq!(s.number(kept).await, 0);
+    s.holds().await;
+});
+
 on_both!(r31_a_purge_takes_bodies_and_leaves_keys_hashes_states_and_receipts, async |s: Stage| {
     let mut p = proposal("evt-1", "req-1", "Of course.");
     p["actions"][0]["payload"] = with_attachment("robin@customer.example", "Of course.", "c2xvdHM=");

@@ -21,6 +21,13 @@ statements! {
     EMPTY_CONVERSATION = "UPDATE conversations SET value = NULL WHERE hash = $1 AND value IS NOT NULL \
         AND NOT EXISTS (SELECT 1 FROM actions a JOIN payloads p ON p.action = a.n AND p.version = a.payload_version \
         WHERE a.conversation = $1 AND p.value IS NOT NULL)";
+    // What it was drafted with last, and what an approval of it was given with before the customer wrote again.
+    CONVERSATIONS_OF = "SELECT conversation FROM actions WHERE n = $1 AND conversation IS NOT NULL \
+        UNION SELECT conversation FROM approvals WHERE action = $1 AND conversation IS NOT NULL";
+    // Replaced before anybody decided anything with it: nothing shows it any more.
+    EMPTY_REPLACED = "UPDATE conversations SET value = NULL WHERE value IS NOT NULL \
+        AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.conversation = conversations.hash) \
+        AND NOT EXISTS (SELECT 1 FROM approvals p WHERE p.conversation = conversations.hash)";
     FORGET_PEOPLE = "DELETE FROM action_people WHERE action = $1";
     FORGET_TEXTS = "DELETE FROM kept_texts WHERE action = $1";
     QUEUE = "INSERT INTO index_queue (action) VALUES ($1) ON CONFLICT DO NOTHING";
@@ -47,6 +54,7 @@ impl Ledger {
                 purged.attachments += one(&mut w, row.int("n")?, by, now).await?;
                 purged.actions += 1;
             }
+            sqlx::query(EMPTY_REPLACED).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
             w.commit(doing).await?;
         }
     }
@@ -68,8 +76,13 @@ async fn one(w: &mut Write, n: i64, by: &PersonId, now: Timestamp) -> Result<u32
             .map_err(|e| failed(doing, e))?;
         attachments += hit.rows_affected() as u32;
     }
-    if let Some(hash) = action.conversation {
-        sqlx::query(EMPTY_CONVERSATION).bind(hash.to_string()).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+    let told = sqlx::query(CONVERSATIONS_OF).bind(n).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    for row in &told {
+        sqlx::query(EMPTY_CONVERSATION)
+            .bind(row.text("conversation")?)
+            .execute(w.conn())
+            .await
+            .map_err(|e| failed(doing, e))?;
     }
     let change = |a: &mut Action| {
         a.who = String::new();

@@ -32,7 +32,8 @@ const GATHER_OF_FTS5: i64 = 1 << 20;
 /// Fills the home in `dir` (made if need be) up to `count` actions. One that was filled so already is taken as it is.
 pub async fn home(dir: &Path, count: i64, secrets: Secrets) -> anyhow::Result<()> {
     let done = dir.join(format!("filled-{count}"));
-    if done.exists() {
+    // The keychain of an earlier run is gone with its session.
+    if done.exists() && secrets == Secrets::File {
         return Ok(());
     }
     room(dir, count)?;
@@ -143,8 +144,10 @@ async fn known(db: &mut SqliteConnection) -> anyhow::Result<()> {
          JOIN actions a ON a.n = p.action WHERE a.state = 'accepted' GROUP BY 1, 2 \
          ON CONFLICT (environment, email) DO UPDATE SET times = excluded.times",
     )
-    .execute(db)
+    .execute(&mut *db)
     .await?;
+    // As if it had become so over the years, not with the last row of the journal.
+    sqlx::query("UPDATE known_domains SET changed = 0").execute(db).await?;
     Ok(())
 }
 

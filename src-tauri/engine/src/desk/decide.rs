@@ -61,7 +61,8 @@ impl Desk {
     ///
     /// # Errors
     /// Conflict if the hash is no longer current or the state does not allow it; bad input for a check that does not
-    /// exist; not permitted while a check that holds was not looked at; locked without the passphrase in live. Nothing changes then.
+    /// exist; not permitted while a check that holds was not looked at; locked without the passphrase in live. Nothing
+    /// changes then.
     pub async fn approve(&self, id: ActionId, shown: &str, looked: &[(String, String)]) -> Result<ActionDoc, Failure> {
         let shown: PayloadHash = shown.parse().map_err(|e: countersign_domain::canonical::BadHash| {
             Failure::bad_input("payload_hash", e.to_string()).on(id)

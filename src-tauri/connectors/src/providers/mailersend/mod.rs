@@ -66,16 +66,14 @@ impl MailProvider for MailerSend {
     ) -> Result<Request, Unrenderable> {
         can_be_said(email)?;
         let mut body = Map::new();
-        body.insert("from".into(), person(&email.from, |_| true));
+        body.insert("from".into(), person(&email.from));
         for (name, list) in [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc)] {
             if !list.is_empty() {
-                // A recipient's name may have neither; the address is right without it.
-                let people = list.iter().map(|mailbox| person(mailbox, |name| !name.contains([',', ';'])));
-                body.insert(name.into(), people.collect());
+                body.insert(name.into(), list.iter().map(person).collect());
             }
         }
         if let Some(reply_to) = email.reply_to.first() {
-            body.insert("reply_to".into(), person(reply_to, |_| true));
+            body.insert("reply_to".into(), person(reply_to));
         }
         body.insert("subject".into(), email.subject.clone().into());
         for (name, text) in [("text", &email.text), ("html", &email.html)] {
@@ -99,7 +97,7 @@ impl MailProvider for MailerSend {
 
     fn test_request(config: &SiteConfig, to: &str, _nonce: &str) -> Request {
         let mut body = mail_api::test_payload(to);
-        body["from"] = person(&config.from[0], |_| true);
+        body["from"] = person(&config.from[0]);
         body["to"] = json!([{ "email": to }]);
         Request::json("POST", config.base.join("/v1/email"), &body)
     }
@@ -137,6 +135,11 @@ fn can_be_said(email: &EmailView) -> Result<(), Unrenderable> {
         if list.len() > most {
             return Err(Unrenderable::new(field, format!("has more than {most} addresses, which MailerSend refuses")));
         }
+        // Left out in silence, the message would not be the one on the screen.
+        if list.iter().any(|mailbox| mailbox.name.as_deref().is_some_and(|name| name.contains([',', ';']))) {
+            let reason = "has a name with a comma or semicolon in it, which MailerSend refuses".to_owned();
+            return Err(Unrenderable::new(field, reason));
+        }
     }
     if email.reply_to.len() > 1 {
         return Err(Unrenderable::new("reply_to", "has more than one address; MailerSend takes one".to_owned()));
@@ -162,9 +165,9 @@ fn can_be_said(email: &EmailView) -> Result<(), Unrenderable> {
     Ok(())
 }
 
-fn person(mailbox: &Mailbox, takes: impl Fn(&str) -> bool) -> Value {
+fn person(mailbox: &Mailbox) -> Value {
     let email = mailbox.ascii_email();
-    match mailbox.name.as_deref().filter(|name| !name.trim().is_empty() && takes(name)) {
+    match mailbox.name.as_deref().filter(|name| !name.trim().is_empty()) {
         Some(name) => json!({ "email": email, "name": name }),
         None => json!({ "email": email }),
     }

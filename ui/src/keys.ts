@@ -2,13 +2,13 @@
 // section 12). `mod` is Ctrl, or the command key on macOS. A key is valid in the places it names and nowhere else.
 
 import { deliberate } from "./lib/gate";
+import { w } from "./words";
 
 export type Place = "anywhere" | "list" | "review" | "held" | "edit" | "unknown" | "record" | "history";
 export type Group = "move" | "go" | "review" | "editing" | "unknown" | "record" | "app";
 
 export type Key = {
   id: string;
-  label: string;
   group: Group;
   where: readonly Place[];
   /** Alternatives; a sequence is written with a space. */
@@ -23,72 +23,70 @@ export type Key = {
   hidden?: true;
 };
 
-export const groups: readonly { id: Group; label: string; column: 0 | 1 | 2 }[] = [
-  { id: "move", label: "Move", column: 0 },
-  { id: "go", label: "Go to", column: 0 },
-  { id: "review", label: "Review", column: 1 },
-  { id: "editing", label: "Editing", column: 1 },
-  { id: "unknown", label: "Unknown", column: 2 },
-  { id: "record", label: "Record", column: 2 },
-  { id: "app", label: "App", column: 2 },
+export const groups: readonly { id: Group; column: 0 | 1 | 2 }[] = [
+  { id: "move", column: 0 },
+  { id: "go", column: 0 },
+  { id: "review", column: 1 },
+  { id: "editing", column: 1 },
+  { id: "unknown", column: 2 },
+  { id: "record", column: 2 },
+  { id: "app", column: 2 },
 ];
 
 export const keys = [
-  { id: "next", label: "Next request", group: "move", where: ["list"], keys: ["j", "ArrowDown"] },
-  { id: "previous", label: "Previous request", group: "move", where: ["list"], keys: ["k", "ArrowUp"] },
-  { id: "open", label: "Open", group: "move", where: ["list", "history"], keys: ["Enter"] },
-  { id: "out", label: "Back, one level out", group: "move", where: ["anywhere"], keys: ["Escape"], typing: true, once: true },
-  { id: "nextArea", label: "Next area", group: "move", where: ["anywhere"], keys: ["F6"], typing: true },
-  { id: "previousArea", label: "Previous area", group: "move", where: ["anywhere"], keys: ["shift+F6"], typing: true },
-  { id: "focusView", label: "Focus view", group: "move", where: ["review"], keys: ["f"] },
-  { id: "sidebar", label: "Sidebar", group: "move", where: ["anywhere"], keys: ["["] },
-  { id: "palette", label: "Search and commands", group: "move", where: ["anywhere"], keys: ["mod+k"], typing: true },
-  { id: "search", label: "Search in History", group: "move", where: ["anywhere"], keys: ["/"] },
-  { id: "goAwaiting", label: "Awaiting you", group: "go", where: ["anywhere"], keys: ["g a"] },
-  { id: "goOnTheWay", label: "On the way", group: "go", where: ["anywhere"], keys: ["g o"] },
-  { id: "goUnknown", label: "Unknown", group: "go", where: ["anywhere"], keys: ["g u"] },
-  { id: "goReview", label: "Needs review", group: "go", where: ["anywhere"], keys: ["g r"] },
-  { id: "goHistory", label: "History", group: "go", where: ["anywhere"], keys: ["g h"] },
-  { id: "goInsights", label: "Insights", group: "go", where: ["anywhere"], keys: ["g i"] },
-  { id: "goDestinations", label: "Destinations", group: "go", where: ["anywhere"], keys: ["g d"] },
-  { id: "goSources", label: "Sources", group: "go", where: ["anywhere"], keys: ["g s"] },
-  { id: "goSettings", label: "Settings", group: "go", where: ["anywhere"], keys: ["mod+,"], typing: true },
-  { id: "check", label: "Next thing to check", group: "review", where: ["review"], keys: ["c"] },
-  { id: "approve", label: "Approve and send", group: "review", where: ["review"], keys: ["mod+Enter"], typing: true, draftOnly: true, once: true },
-  { id: "approveAll", label: "Approve all in this request", group: "review", where: ["review"], keys: ["mod+shift+Enter"], once: true },
-  { id: "undo", label: "Undo while held, put back", group: "review", where: ["held"], keys: ["z", "mod+z"], once: true },
-  { id: "edit", label: "Edit the draft", group: "review", where: ["review"], keys: ["e"], once: true },
-  { id: "reject", label: "Reject, with a reason", group: "review", where: ["review"], keys: ["x"], once: true },
-  { id: "action1", label: "Action 1 of a request", group: "review", where: ["review"], keys: ["1"] },
-  { id: "action2", label: "Action 2 of a request", group: "review", where: ["review"], keys: ["2"] },
-  { id: "action3", label: "Action 3 of a request", group: "review", where: ["review"], keys: ["3"] },
-  { id: "changes", label: "Changes from the AI’s draft", group: "review", where: ["review"], keys: ["d"] },
-  { id: "approveVersion", label: "Approve this version", group: "editing", where: ["edit"], keys: ["mod+Enter"], typing: true, draftOnly: true, once: true },
-  { id: "save", label: "Save for later", group: "editing", where: ["edit"], keys: ["mod+s"], typing: true, once: true },
-  { id: "asSent", label: "Show as it will be sent", group: "editing", where: ["edit"], keys: ["mod+shift+p"], typing: true },
-  { id: "ask", label: "Ask the destination now", group: "unknown", where: ["unknown"], keys: ["q"], once: true },
-  { id: "proof", label: "Add proof", group: "unknown", where: ["unknown"], keys: ["p"], once: true },
-  { id: "revise", label: "New reply, revise as a new action", group: "unknown", where: ["unknown", "record"], keys: ["n"], once: true },
-  { id: "record", label: "Record of this action", group: "record", where: ["review", "unknown", "held"], keys: ["i"], once: true },
-  { id: "raw", label: "Plain, HTML and raw", group: "record", where: ["review", "unknown", "record"], keys: ["v"], once: true },
-  { id: "copy", label: "Copy fingerprint", group: "record", where: ["review", "unknown", "record", "edit"], keys: ["y"] },
-  { id: "export", label: "Export", group: "record", where: ["history"], keys: ["mod+shift+e"], typing: true, once: true },
-  { id: "help", label: "Keyboard help", group: "app", where: ["anywhere"], keys: ["?"] },
-  { id: "larger", label: "Larger text", group: "app", where: ["anywhere"], keys: ["mod++", "mod+="], typing: true },
-  { id: "smaller", label: "Smaller text", group: "app", where: ["anywhere"], keys: ["mod+-"], typing: true },
-  { id: "theme", label: "Light or dark", group: "app", where: ["anywhere"], keys: ["mod+shift+l"], typing: true },
+  { id: "next", group: "move", where: ["list"], keys: ["j", "ArrowDown"] },
+  { id: "previous", group: "move", where: ["list"], keys: ["k", "ArrowUp"] },
+  { id: "open", group: "move", where: ["list", "history"], keys: ["Enter"] },
+  { id: "out", group: "move", where: ["anywhere"], keys: ["Escape"], typing: true, once: true },
+  { id: "nextArea", group: "move", where: ["anywhere"], keys: ["F6"], typing: true },
+  { id: "previousArea", group: "move", where: ["anywhere"], keys: ["shift+F6"], typing: true },
+  { id: "focusView", group: "move", where: ["review"], keys: ["f"] },
+  { id: "sidebar", group: "move", where: ["anywhere"], keys: ["["] },
+  { id: "palette", group: "move", where: ["anywhere"], keys: ["mod+k"], typing: true },
+  { id: "search", group: "move", where: ["anywhere"], keys: ["/"] },
+  { id: "goAwaiting", group: "go", where: ["anywhere"], keys: ["g a"] },
+  { id: "goOnTheWay", group: "go", where: ["anywhere"], keys: ["g o"] },
+  { id: "goUnknown", group: "go", where: ["anywhere"], keys: ["g u"] },
+  { id: "goReview", group: "go", where: ["anywhere"], keys: ["g r"] },
+  { id: "goHistory", group: "go", where: ["anywhere"], keys: ["g h"] },
+  { id: "goInsights", group: "go", where: ["anywhere"], keys: ["g i"] },
+  { id: "goDestinations", group: "go", where: ["anywhere"], keys: ["g d"] },
+  { id: "goSources", group: "go", where: ["anywhere"], keys: ["g s"] },
+  { id: "goSettings", group: "go", where: ["anywhere"], keys: ["mod+,"], typing: true },
+  { id: "check", group: "review", where: ["review"], keys: ["c"] },
+  { id: "approve", group: "review", where: ["review"], keys: ["mod+Enter"], typing: true, draftOnly: true, once: true },
+  { id: "approveAll", group: "review", where: ["review"], keys: ["mod+shift+Enter"], once: true },
+  { id: "undo", group: "review", where: ["held"], keys: ["z", "mod+z"], once: true },
+  { id: "edit", group: "review", where: ["review"], keys: ["e"], once: true },
+  { id: "reject", group: "review", where: ["review"], keys: ["x"], once: true },
+  { id: "action1", group: "review", where: ["review"], keys: ["1"] },
+  { id: "action2", group: "review", where: ["review"], keys: ["2"] },
+  { id: "action3", group: "review", where: ["review"], keys: ["3"] },
+  { id: "changes", group: "review", where: ["review"], keys: ["d"] },
+  { id: "approveVersion", group: "editing", where: ["edit"], keys: ["mod+Enter"], typing: true, draftOnly: true, once: true },
+  { id: "save", group: "editing", where: ["edit"], keys: ["mod+s"], typing: true, once: true },
+  { id: "asSent", group: "editing", where: ["edit"], keys: ["mod+shift+p"], typing: true },
+  { id: "ask", group: "unknown", where: ["unknown"], keys: ["q"], once: true },
+  { id: "proof", group: "unknown", where: ["unknown"], keys: ["p"], once: true },
+  { id: "revise", group: "unknown", where: ["unknown", "record"], keys: ["n"], once: true },
+  { id: "record", group: "record", where: ["review", "unknown", "held"], keys: ["i"], once: true },
+  { id: "raw", group: "record", where: ["review", "unknown", "record"], keys: ["v"], once: true },
+  { id: "copy", group: "record", where: ["review", "unknown", "record", "edit"], keys: ["y"] },
+  { id: "export", group: "record", where: ["history"], keys: ["mod+shift+e"], typing: true, once: true },
+  { id: "help", group: "app", where: ["anywhere"], keys: ["?"] },
+  { id: "larger", group: "app", where: ["anywhere"], keys: ["mod++", "mod+="], typing: true },
+  { id: "smaller", group: "app", where: ["anywhere"], keys: ["mod+-"], typing: true },
+  { id: "theme", group: "app", where: ["anywhere"], keys: ["mod+shift+l"], typing: true },
 ] as const satisfies readonly Key[];
 
 export type KeyId = (typeof keys)[number]["id"];
 
-const caps: Record<string, string> = {
-  mod: "Ctrl",
-  shift: "Shift",
-  enter: "↵",
-  escape: "Esc",
-  arrowdown: "↓",
-  arrowup: "↑",
-};
+/** What a key does, as the help, the palette and the screen reader say it. */
+export function labelOf(id: string): string {
+  return w.keyLabel[id] ?? id;
+}
+
+const signs: Record<string, string> = { enter: "↵", arrowdown: "↓", arrowup: "↑" };
 
 /** The caps of the first (or another) way to press a key: `["Ctrl", "↵"]`; a sequence has two groups. */
 export function capsOf(id: KeyId, way = 0): string[][] {
@@ -97,7 +95,7 @@ export function capsOf(id: KeyId, way = 0): string[][] {
   if (!written) return [];
   return written.split(" ").map((part) => {
     const names = part === "mod++" ? ["mod", "+"] : part.split("+");
-    return names.map((name) => caps[name.toLowerCase()] ?? (name.length === 1 ? name.toUpperCase() : name));
+    return names.map((name) => signs[name.toLowerCase()] ?? w.keyCap[name.toLowerCase()] ?? (name.length === 1 ? name.toUpperCase() : name));
   });
 }
 

@@ -1,6 +1,8 @@
 // The payload of an email as the window reads and edits it. Whatever it does not know stays exactly as it came, so that
 // saving without a change gives the same bytes (F14).
 
+import { w } from "../words";
+
 export type Mailbox = { name?: string | null; email: string };
 export type FileFacts = { filename: string; content_type?: string; size?: number; sha256?: string; base64?: string };
 export type Email = {
@@ -89,7 +91,7 @@ export function sameFile(a: FileFacts, b: FileFacts): boolean {
 
 export function bytesText(size: number | undefined): string {
   if (size === undefined) return "";
-  if (size < 1000) return `${size} B`;
-  if (size < 1_000_000) return `${Math.round(size / 1000)} KB`;
-  return `${(size / 1_000_000).toFixed(1)} MB`;
+  if (size < 1000) return w.sizeBytes(size);
+  if (size < 1_000_000) return w.sizeKilo(Math.round(size / 1000));
+  return w.sizeMega(size / 1_000_000);
 }

@@ -3,6 +3,7 @@
 import type { ActionRow } from "../bindings/ActionRow";
 import type { ListItem } from "../components/List.svelte";
 import { w } from "../words";
+import { inside, listed } from "../words/list";
 import { effectIcon, effectWord, findingLabel, isHeld, reviewReason, secondsLeft, standing } from "./standing";
 import { clock } from "./time";
 
@@ -41,7 +42,7 @@ function common(request: Request): ListItem {
     at: head.at,
     fresh: false,
     icons: request.rows.slice(0, 4).map((row) => effectIcon(row.effect)),
-    kind: kinds.map((kind, i) => (i === 0 ? kind : kind.toLowerCase())).join(", "),
+    kind: listed(kinds.map((kind, i) => (i === 0 ? kind : inside(kind)))),
     marks: [],
     chip: null,
     right: "",

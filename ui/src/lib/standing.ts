@@ -87,6 +87,17 @@ export function reviewReason(doc: { reason: string | null; crossed_once: boolean
   return "other";
 }
 
+/** A code that this window has no words for yet keeps its own name. */
+export function named(code: string): string {
+  return code.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
+}
+
+const kindIcons: Record<string, string> = { mailbox: "mail", resend: "send", postmark: "send", mailersend: "send", hubspot: "record", webhook: "bolt" };
+
+export function kindIcon(kind: string): string {
+  return kindIcons[kind] ?? "plug";
+}
+
 export function effectWord(effect: string): string {
   return w.effect[effect] ?? effect;
 }
@@ -100,5 +111,5 @@ export function effectIcon(effect: string): string {
 }
 
 export function findingLabel(code: string): string {
-  return w.finding[code] ?? code.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
+  return w.finding[code] ?? named(code);
 }

@@ -5,7 +5,8 @@ import type { ActionDoc } from "../bindings/ActionDoc";
 import type { JournalDoc } from "../bindings/JournalDoc";
 import type { Step } from "../components/Timeline.svelte";
 import { w } from "../words";
-import { findingLabel } from "./standing";
+import { listed } from "../words/list";
+import { findingLabel, named } from "./standing";
 import { digits } from "./seal";
 import { localTimes, millis } from "./time";
 
@@ -142,7 +143,7 @@ class Teller {
       case "repeated":
         return told(w.repeatedStep);
       case "finding_cleared":
-        return told(w.checkStep(who), doc.findings.filter((f) => f.cleared).map((f) => findingLabel(f.code)).join(", "));
+        return told(w.checkStep(who), listed(doc.findings.filter((f) => f.cleared).map((f) => findingLabel(f.code))));
       case "filing": {
         const last = doc.journal.filter((e) => e.fact === "filing").at(-1);
         return told(w.filingStep, doc.filing && last?.seq === entry.seq ? doc.filing.text || (w.filingState[doc.filing.state] ?? "") : "");
@@ -152,7 +153,7 @@ class Teller {
         return told(w.wordLeft(who));
       default: {
         // A fact this window has no words for yet keeps its own name.
-        const [title, text] = split(entry.text && entry.text !== "Recorded" ? entry.text : entry.fact.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase()));
+        const [title, text] = split(entry.text && entry.text !== "Recorded" ? entry.text : named(entry.fact));
         return told(title, text);
       }
     }

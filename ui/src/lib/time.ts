@@ -1,32 +1,45 @@
-// Times come as RFC 3339 in UTC and are shown in the person's zone and region, on a 24-hour clock.
+// Times come as RFC 3339 in UTC and are shown in the person's zone and region, on a 24-hour clock, in the window's
+// language.
 
-const clockFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const secondFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-const weekdayFormat = new Intl.DateTimeFormat(undefined, { weekday: "short" });
-const dayFormat = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const longFormat = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
-const yearFormat = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+import { language } from "../words/language.svelte";
 
-const monthFormat = new Intl.DateTimeFormat(undefined, { month: "short" });
-const plainFormat = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long" });
-const longMonthFormat = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
+const shapes = {
+  clock: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  second: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+  weekday: { weekday: "short" },
+  day: { day: "numeric", month: "short" },
+  long: { weekday: "long", day: "numeric", month: "long" },
+  year: { day: "numeric", month: "short", year: "numeric" },
+  month: { month: "short" },
+  plain: { day: "numeric", month: "long" },
+  longMonth: { month: "long", year: "numeric" },
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>;
+
+const kept = new Map<string, Intl.DateTimeFormat>();
+
+function show(shape: keyof typeof shapes, at: Date): string {
+  const name = `${language.locale} ${shape}`;
+  let one = kept.get(name);
+  if (!one) kept.set(name, (one = new Intl.DateTimeFormat(language.locale, shapes[shape])));
+  return one.format(at);
+}
 
 /** Under a bar: "15 Apr". */
 export function axisDay(time: string): string {
-  return dayFormat.format(new Date(time));
+  return show("day", new Date(time));
 }
 
 /** In a sentence, without the weekday: "15 April". */
 export function plainDay(time: string): string {
-  return plainFormat.format(new Date(time));
+  return show("plain", new Date(time));
 }
 
 export function axisMonth(time: string): string {
-  return monthFormat.format(new Date(time));
+  return show("month", new Date(time));
 }
 
 export function monthOf(time: string): string {
-  return longMonthFormat.format(new Date(time));
+  return show("longMonth", new Date(time));
 }
 
 export function millis(time: string): number {
@@ -35,12 +48,12 @@ export function millis(time: string): number {
 
 export function clock(time: string): string {
   const at = new Date(time);
-  return Number.isNaN(at.getTime()) ? "" : clockFormat.format(at);
+  return Number.isNaN(at.getTime()) ? "" : show("clock", at);
 }
 
 export function seconds(time: string): string {
   const at = new Date(time);
-  return Number.isNaN(at.getTime()) ? "" : secondFormat.format(at);
+  return Number.isNaN(at.getTime()) ? "" : show("second", at);
 }
 
 function midnight(at: Date): number {
@@ -58,14 +71,14 @@ export function brief(time: string, now: number): string {
   if (Number.isNaN(at.getTime())) return "";
   const days = daysAgo(time, now);
   if (days === 0) return clock(time);
-  if (days > 0 && days < 7) return weekdayFormat.format(at);
-  return at.getFullYear() === new Date(now).getFullYear() ? dayFormat.format(at) : yearFormat.format(at);
+  if (days > 0 && days < 7) return show("weekday", at);
+  return at.getFullYear() === new Date(now).getFullYear() ? show("day", at) : show("year", at);
 }
 
 /** In sentences: the time today, the date and the time otherwise. */
 export function moment(time: string, now: number): string {
   const days = daysAgo(time, now);
-  return days === 0 ? clock(time) : `${brief(time, now)}, ${clock(time)}`;
+  return days === 0 ? clock(time) : `${brief(time, now)}${language.catalogue.comma}${clock(time)}`;
 }
 
 /** Sentences of the engine carry exact UTC times; a person reads them in their own. */
@@ -75,5 +88,5 @@ export function localTimes(text: string, now: number): string {
 
 export function longDay(time: string): string {
   const at = new Date(time);
-  return Number.isNaN(at.getTime()) ? "" : longFormat.format(at);
+  return Number.isNaN(at.getTime()) ? "" : show("long", at);
 }

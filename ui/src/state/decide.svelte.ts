@@ -8,6 +8,7 @@ import { emailOf, isEmail } from "../lib/payload";
 import { headline } from "../lib/record";
 import { findingLabel, isHeld } from "../lib/standing";
 import { w } from "../words";
+import { listed } from "../words/list";
 import { app } from "./app.svelte";
 
 export function whoOf(doc: ActionDoc): string {
@@ -131,7 +132,7 @@ export async function copyFingerprint(hash: string): Promise<void> {
 /** Why an approval can't be given now, as a sentence; empty when it can. */
 export function blockedBy(doc: ActionDoc, labels: string[]): string {
   if (doc.state !== "prepared" && !(doc.state === "needs_review" && doc.crossed_once) && !["refused", "gave_up"].includes(doc.state)) return w.nothingToApprove;
-  if (labels.length) return w.firstCheck(labels.join(", "));
+  if (labels.length) return w.firstCheck(listed(labels));
   return "";
 }
 

@@ -9,6 +9,7 @@ import { base64Of } from "../lib/base64";
 import { type Difference, difference } from "../lib/newer";
 import { type Fields, type FileFacts, emailOf, fieldsOf, sameFile, samePayload, withFields } from "../lib/payload";
 import { w } from "../words";
+import { listed } from "../words/list";
 import { app } from "./app.svelte";
 
 /** With the payload it was written on, so that coming back seals what was on screen and nothing newer. */
@@ -104,7 +105,7 @@ export class Writing {
       if (known) files.push(file);
       else gone.push(file.filename);
     }
-    if (gone.length) this.fileProblem = w.fileGone(gone.join(", "));
+    if (gone.length) this.fileProblem = w.fileGone(listed(gone));
     return { ...fields, files };
   }
 

@@ -2,7 +2,14 @@ import { TYPE, parse, type MessageFormatElement } from "@formatjs/icu-messagefor
 import { describe, expect, it } from "vitest";
 import { w } from "../src/words";
 import { isolated, selectors } from "../src/words/format";
+import { de } from "../src/words/de";
 import { en } from "../src/words/en";
+import { charts } from "../src/words/en/charts";
+import { keys } from "../src/words/en/keys";
+import { review } from "../src/words/en/review";
+import { setup } from "../src/words/en/setup";
+import { views } from "../src/words/en/views";
+import type { Catalogue } from "../src/words/shape";
 import { localeOf, tagOf } from "../src/words/language.svelte";
 import { told } from "../src/words/told";
 
@@ -19,12 +26,59 @@ function used(elements: readonly MessageFormatElement[], out: Used = { content: 
   for (const one of elements) {
     if (one.type === TYPE.argument || one.type === TYPE.number || one.type === TYPE.date || one.type === TYPE.time) out.content.add(one.value);
     if (one.type === TYPE.select) out.selects.add(one.value);
-    if (one.type === TYPE.plural) out.plurals.push({ name: one.value, options: Object.keys(one.options), counts: one.options["other"]?.value.some((x) => x.type === TYPE.pound) ?? false });
+    if (one.type === TYPE.plural) out.plurals.push({ name: one.value, options: Object.keys(one.options), counts: Object.values(one.options).some((branch) => branch.value.some((x) => x.type === TYPE.pound)) });
     if (one.type === TYPE.select || one.type === TYPE.plural) for (const branch of Object.values(one.options)) used(branch.value, out);
   }
   return out;
 }
 const read = (text: string) => used(parse(text, { ignoreTag: true }));
+
+const languages: Record<string, Catalogue> = { en, de };
+
+describe("every language", () => {
+  it("r37_no_name_is_used_twice_in_the_parts_of_a_catalogue", () => {
+    const names = [charts, keys, review, setup, views].flatMap((part) => Object.keys(part));
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+  });
+
+  it("r37_each_language_has_every_entry_and_none_besides_with_the_same_gaps", () => {
+    const source = leaves(en);
+    for (const [tag, catalogue] of Object.entries(languages)) {
+      const theirs = new Map(leaves(catalogue).map((one) => [one.at, one.text]));
+      expect([...theirs.keys()].sort(), tag).toEqual(source.map((one) => one.at).sort());
+      for (const { at, text } of source) {
+        const [mine, other] = [read(text), read(theirs.get(at) ?? "")];
+        // What is said is the same; what only chooses a branch may be needed in one language and not in another.
+        const gaps = (one: Used) => [...new Set([...one.content, ...one.plurals.filter((p) => p.counts).map((p) => p.name)])].sort();
+        expect(gaps(other), `${tag}: ${at}`).toEqual(gaps(mine));
+        for (const name of other.selects) expect(selectors.has(name), `${tag}: ${at}: ${name}`).toBe(true);
+        for (const name of other.content) expect(selectors.has(name), `${tag}: ${at}: ${name} chooses a branch and cannot be said`).toBe(false);
+      }
+    }
+  });
+
+  it("r37_every_gap_and_every_branch_is_told_what_it_needs", () => {
+    for (const [name, tell] of Object.entries(told)) {
+      const given = Object.keys((tell as (...all: unknown[]) => object)(...Array.from({ length: tell.length }, () => 2)));
+      for (const [tag, catalogue] of Object.entries(languages)) {
+        const { content, selects, plurals } = read((catalogue as Record<string, unknown>)[name] as string);
+        for (const gap of [...content, ...selects, ...plurals.map((p) => p.name)]) expect(given, `${tag}: ${name}`).toContain(gap);
+      }
+    }
+  });
+
+  it("r37_what_is_counted_has_each_plural_the_language_knows", () => {
+    for (const [tag, catalogue] of Object.entries(languages)) {
+      const wanted = new Intl.PluralRules(tag).resolvedOptions().pluralCategories.filter((one) => one !== "zero" && one !== "other");
+      for (const { at, text } of leaves(catalogue))
+        for (const { name, options, counts } of read(text).plurals) {
+          const categories = options.filter((one) => !one.startsWith("="));
+          // Where only exact numbers and the rest are told apart, no word changes with the number.
+          if (categories.length > 1 || (tag === "ar" && counts)) for (const one of wanted) expect(options.includes(one) || options.includes(one === "one" ? "=1" : one === "two" ? "=2" : one), `${tag}: ${at}: ${name} lacks ${one}`).toBe(true);
+        }
+    }
+  });
+});
 
 describe("the English catalogue", () => {
   it("r37_every_message_parses_and_only_sentences_with_gaps_have_gaps", () => {

@@ -4,16 +4,17 @@
 import { en } from "./en";
 import type { Catalogue } from "./shape";
 
-export const tags = ["en"] as const;
+export const tags = ["en", "de"] as const;
 export type Tag = (typeof tags)[number];
 export type Choice = "system" | Tag;
 
 /** Each language by its own name: whoever can read it finds it. */
-export const ownName: Record<Tag, string> = { en: "English" };
+export const ownName: Record<Tag, string> = { en: "English", de: "Deutsch" };
 
 // Only the language that is read is loaded.
 const load: Record<Tag, () => Promise<Catalogue>> = {
   en: () => Promise.resolve(en),
+  de: () => import("./de").then((m) => m.de),
 };
 
 const preferred = (): readonly string[] => globalThis.navigator?.languages ?? [];

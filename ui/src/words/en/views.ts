@@ -268,7 +268,7 @@ export const views = {
   ifLost: "If its answer gets lost",
   repeat: "Does it recognise a repeat?",
   lookUp: "Can we look it up?",
-  sources: "Where we know this from",
+  knownFrom: "Where we know this from",
   yesWithLimits: "Yes, within limits",
   holdAfter: "Hold after approval",
   noHold: "No hold",

@@ -125,3 +125,15 @@ async fn r37_counting_walks_its_range_of_an_index_and_nothing_more() {
         assert!(range, "{name} begins somewhere else: {plan:#?}");
     }
 }
+
+/// SQLite plans a statement anew at each use where it wants to look at a value first: see ledger/src/page.rs.
+#[test]
+fn r37_no_statement_is_planned_anew_at_each_use() {
+    let all = countersign_ledger::shared_statements();
+    assert!(all.len() > 100, "{}", all.len());
+    for (file, name, text) in all {
+        assert!(!text.contains("LIMIT $"), "{file} {name}: {text}");
+        let beside_a_partial_index = text.contains(" FROM actions ") && text.contains("state = $");
+        assert!(!beside_a_partial_index, "{file} {name}: {text}");
+    }
+}

@@ -31,7 +31,7 @@ statements! {
             AND o.state IN ('in_progress', 'unknown') AND o.n <> a.n AND substr(o.record_key, 1, 16) = substr(a.record_key, 1, 16) \
             AND substr(o.record_key, 18, 1) <> substr(a.record_key, 18, 1) \
             AND (o.state = 'in_progress' OR o.last_crossed > $2 - 120000)))) \
-        ORDER BY a.not_before, a.n LIMIT $3";
+        ORDER BY a.not_before, a.n LIMIT CAST($3 AS bigint)";
     // What keeps an action from being claimed beside it: the oldest other one on its record. A plain order by n would walk
     // every action of the environment.
     BESIDE = "SELECT o.n FROM actions a JOIN actions o ON o.environment = a.environment AND o.n <> a.n \

@@ -33,8 +33,9 @@ statements! {
     QUEUE = "INSERT INTO outcome_calls (seq, source, action, message_id, body, queued_at, state, tries, changed_at, next_at) \
         SELECT $1, h.source, $2, $3, $4, $5, 'waiting', 0, $5, $5 FROM outcome_hooks h WHERE h.source = $6";
     DUE = concat!("SELECT ", call_columns!(), " FROM outcome_calls WHERE next_at IS NOT NULL AND next_at <= $1 \
-        ORDER BY next_at, seq LIMIT $2");
-    LOG = concat!("SELECT ", call_columns!(), " FROM outcome_calls WHERE source = $1 ORDER BY seq DESC LIMIT $2");
+        ORDER BY next_at, seq LIMIT CAST($2 AS bigint)");
+    LOG = concat!("SELECT ", call_columns!(), " FROM outcome_calls WHERE source = $1 ORDER BY seq DESC \
+        LIMIT CAST($2 AS bigint)");
     // The try that was counted is the one that ends: two workers do not write over each other.
     TOLD = "UPDATE outcome_calls SET state = $3, tries = tries + 1, last = $4, changed_at = $5, next_at = $6 \
         WHERE seq = $1 AND tries = $2 AND state = 'waiting'";

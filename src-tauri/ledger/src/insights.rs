@@ -48,7 +48,7 @@ statements! {
     MEDIAN_TIME = concat!("SELECT took FROM ", took!(), " ORDER BY took LIMIT 1 OFFSET $3");
     UNCLEAR = "SELECT a.n, a.state, a.receipt, a.accepted_at, MIN(t.closed_at) AS since FROM actions a \
         JOIN attempts t ON t.action = a.n WHERE a.environment = $1 AND a.n >= $2 AND t.outcome = 'unclear' \
-        GROUP BY a.n, a.state, a.receipt, a.accepted_at ORDER BY a.n DESC LIMIT $3";
+        GROUP BY a.n, a.state, a.receipt, a.accepted_at ORDER BY a.n DESC LIMIT CAST($3 AS bigint)";
     AS_WRITTEN = "SELECT a.source, COUNT(*) AS many, \
         CAST(SUM(CASE WHEN d.by_whom LIKE 'source %' THEN 1 ELSE 0 END) AS BIGINT) AS written FROM actions a \
         JOIN approvals p ON p.action = a.n JOIN payloads d ON d.action = a.n AND d.version = p.payload_version \

@@ -15,7 +15,7 @@ statements! {
     APPEND = "INSERT INTO journal (seq, at, action, kind, fact, by_whom, previous, hash) \
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     AFTER = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE seq > $1 \
-        ORDER BY seq LIMIT $2";
+        ORDER BY seq LIMIT CAST($2 AS bigint)";
     OF_ACTION = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE action = $1 ORDER BY seq";
     LAST_OF_ACTION = "SELECT seq, at, action, kind, fact, by_whom, previous, hash FROM journal WHERE action = $1 \
         ORDER BY seq DESC LIMIT 1";

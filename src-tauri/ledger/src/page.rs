@@ -7,29 +7,34 @@ use crate::types::{Cursor, NotTaken, Page, PageFilter, RowRecord, StateCounts};
 use crate::{Ledger, LedgerError};
 use countersign_domain::{DeliveryId, State};
 
+// A bare parameter as LIMIT, or beside a column that a partial index compares, makes SQLite plan the whole statement anew at
+// every use: it hopes to know better once it sees the value. A CAST keeps the plan.
 statements! {
-    PAGE_BY_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND state = $2 AND n < $3 \
-        ORDER BY n DESC LIMIT $4");
-    PAGE_BY_STATE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND state = $2 \
-        AND n > $3 ORDER BY n LIMIT $4");
-    UNREVISED_BY_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND state = $2 \
-        AND revised = 0 AND n < $3 ORDER BY n DESC LIMIT $4");
-    PAGE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n < $2 ORDER BY n DESC LIMIT $3");
+    PAGE_BY_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 \
+        AND state = CAST($2 AS text) AND n < $3 ORDER BY n DESC LIMIT CAST($4 AS bigint)");
+    PAGE_BY_STATE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 \
+        AND state = CAST($2 AS text) AND n > $3 ORDER BY n LIMIT CAST($4 AS bigint)");
+    UNREVISED_BY_STATE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 \
+        AND state = CAST($2 AS text) AND revised = 0 AND n < $3 ORDER BY n DESC LIMIT CAST($4 AS bigint)");
+    PAGE = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n < $2 ORDER BY n DESC \
+        LIMIT CAST($3 AS bigint)");
     PAGE_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE environment = $1 AND n > $2 ORDER BY n \
-        LIMIT $3");
-    PAGE_OF_ALL = concat!("SELECT ", action_columns!(), " FROM actions WHERE n < $1 ORDER BY n DESC LIMIT $2");
-    PAGE_OF_ALL_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE n > $1 ORDER BY n LIMIT $2");
+        LIMIT CAST($3 AS bigint)");
+    PAGE_OF_ALL = concat!("SELECT ", action_columns!(), " FROM actions WHERE n < $1 ORDER BY n DESC \
+        LIMIT CAST($2 AS bigint)");
+    PAGE_OF_ALL_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE n > $1 ORDER BY n \
+        LIMIT CAST($2 AS bigint)");
     ENVIRONMENTS = "SELECT DISTINCT environment FROM destinations ORDER BY environment";
     // Capped: past a thousand nobody reads the number, and each row of it has to be fetched.
     COUNT = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
         CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
-        WHERE environment = $1 AND state = $2 LIMIT 1000) AS capped) AS requests";
+        WHERE environment = $1 AND state = CAST($2 AS text) LIMIT 1000) AS capped) AS requests";
     COUNT_TO_REVIEW = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
         CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
         WHERE environment = $1 AND state IN ('needs_review', 'refused', 'gave_up') AND revised = 0 \
         LIMIT 1000) AS capped) AS requests";
     NOT_TAKEN = "SELECT n, source, at, disposition, reason FROM deliveries \
-        WHERE disposition IN ('conflict', 'not_permitted') ORDER BY n DESC LIMIT $1";
+        WHERE disposition IN ('conflict', 'not_permitted') ORDER BY n DESC LIMIT CAST($1 AS bigint)";
 }
 
 impl Ledger {

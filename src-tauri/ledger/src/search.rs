@@ -14,7 +14,7 @@ use countersign_domain::{ActionId, State, Timestamp};
 use serde_json::Value;
 
 statements! {
-    QUEUED = "SELECT action FROM index_queue ORDER BY action LIMIT $1";
+    QUEUED = "SELECT action FROM index_queue ORDER BY action LIMIT CAST($1 AS bigint)";
     UNQUEUE = "DELETE FROM index_queue WHERE action = $1";
     QUEUE_LENGTH = "SELECT COUNT(*) AS many FROM index_queue";
     PUT_DOC = "INSERT INTO search_docs (n, who, subject, body, tags) VALUES ($1, $2, $3, $4, $5) \
@@ -29,13 +29,13 @@ pub(crate) const FIND_SQLITE: &str = concat!(
     "SELECT ",
     action_columns!(),
     " FROM actions WHERE n IN (SELECT rowid FROM search_index WHERE search_index MATCH $1 AND rowid < $2 AND rowid > $3 \
-     ORDER BY rowid DESC LIMIT $4) ORDER BY n DESC"
+     ORDER BY rowid DESC LIMIT CAST($4 AS bigint)) ORDER BY n DESC"
 );
 pub(crate) const FIND_POSTGRES: &str = concat!(
     "SELECT ",
     action_columns!(),
     " FROM actions WHERE n IN (SELECT n FROM search_docs WHERE words @@ to_tsquery('simple', $1) AND n < $2 AND n > $3 \
-     ORDER BY n DESC LIMIT $4) ORDER BY n DESC"
+     ORDER BY n DESC LIMIT CAST($4 AS bigint)) ORDER BY n DESC"
 );
 /// Merges at most so many pages of the index at a time.
 const MERGE_SQLITE: &str = "INSERT INTO search_index (search_index, rank) VALUES ('merge', 64)";

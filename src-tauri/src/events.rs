@@ -12,8 +12,6 @@ use crate::shell::Open;
 use crate::tray;
 use crate::window::{self, MAIN};
 
-/// How often the journal is looked at.
-const PEEK: Duration = Duration::from_millis(300);
 /// How often a bundle of notifications may be due.
 const BUNDLES: Duration = Duration::from_secs(30);
 
@@ -37,7 +35,7 @@ async fn run(app: &AppHandle, open: &Open) -> Result<(), Failure> {
     loop {
         let Some((event, notices)) = feed.poll().await? else {
             if held(app, open).await || last_bundle.elapsed() < BUNDLES {
-                tokio::time::sleep(PEEK).await;
+                feed.wait().await;
                 continue;
             }
             // What was kept back is told when its time has come, also while nothing else happens.

@@ -113,6 +113,7 @@ pub fn run() -> ExitCode {
         .setup(move |app| {
             let (painted, seen) = mpsc::channel();
             app.manage(shell::Shell::new(app.handle(), &options, painted)?);
+            shell::open_early(app.handle());
             window::build(app.handle())?;
             if let Err(why) = tray::build(app.handle()) {
                 tracing::warn!("there is no tray: {why}");

@@ -48,6 +48,17 @@ pub(crate) struct Open {
     pub(crate) holding: AtomicBool,
 }
 
+/// Opens the home beside the page's loading, so that it is there when the page asks. What goes wrong is told then.
+pub(crate) fn open_early(app: &AppHandle) {
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        let shell = app.state::<Shell>();
+        if shell.home.exists() {
+            let _ = shell.open(None).await;
+        }
+    });
+}
+
 impl Shell {
     pub(crate) fn new(app: &AppHandle, options: &Options, painted: Sender<()>) -> Result<Shell, Failure> {
         Ok(Shell {

@@ -286,6 +286,60 @@ async fn f52_a_409_at_the_last_moment_is_looked_into_and_never_becomes_a_second_
     assert_eq!(crm.api.effects().len(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn f52_a_409_that_names_somebody_elses_contact_is_a_refusal_with_its_number() {
+    let crm = Crm::new().await;
+    let id = crm.one("r1", "crm.contact.upsert", contact("sam@other.example", "create_only")).await;
+    crm.approve(&[id]).await;
+    // Its search shows it under this address only later.
+    crm.with(|app| app.put("contacts", "4711", &[("email", "sam@elsewhere.example")]));
+    crm.api.fault_once(ApiFault::refuses(409));
+    let dispatcher = crm.office.dispatcher().await;
+    crm.go_on(&dispatcher, 3, 10 * MINUTE).await;
+    let doc = crm.office.doc(id).await;
+    assert_eq!(doc.state, "refused");
+    assert!(doc.reason.as_deref().unwrap_or_default().contains("contact 4711"), "{:?}", doc.reason);
+    let creates = crm.api.writes().into_iter().filter(|r| r.path().ends_with("/2026-03/contacts")).count();
+    assert_eq!((creates, crm.api.effects().len()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f52_a_409_about_the_contact_that_this_very_request_made_is_its_acceptance() {
+    // The number that the double gives, learnt from an undisturbed one; then something on the way sends the request twice,
+    // and the second is the one that is answered.
+    let mut number = String::new();
+    for disturbed in [false, true] {
+        let crm = Crm::new().await;
+        let id = crm.one("r1", "crm.contact.upsert", contact("sam@other.example", "create_only")).await;
+        crm.approve(&[id]).await;
+        if disturbed {
+            let message = format!("Contact already exists. Existing ID: {number}");
+            let body = json!({ "status": "error", "category": "CONFLICT", "message": message }).to_string();
+            crm.api.fault_once(ApiFault::new(Acts::Yes, ApiSays::Json { status: 409, body }));
+        }
+        let dispatcher = crm.office.dispatcher().await;
+        dispatcher.tick().await;
+        let doc = crm.office.doc(id).await;
+        assert_eq!((doc.state.as_str(), crm.effects(id).await), ("accepted", 1), "{:?}", doc.attempts);
+        let reference = doc.receipt.expect("a receipt").reference.expect("a number");
+        assert!(!disturbed || reference == number, "{reference}");
+        number = reference;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f31_a_note_is_found_past_the_first_page_of_what_hangs_on_its_record() {
+    let crm = Crm::new().await;
+    crm.with(|app| (0..600).for_each(|n| app.hang("notes", &(9_000 + n).to_string(), ("contacts", "101"))));
+    let note = json!({ "record": { "type": "contact", "match": { "email": ROBIN } }, "text": "Moved to Tuesday" });
+    let id = crm.one("r1", "crm.note", note).await;
+    crm.approve(&[id]).await;
+    crm.api.fault_once(ApiFault::resets_after_acting());
+    let dispatcher = crm.office.dispatcher().await;
+    crm.go_on(&dispatcher, 3, 10 * MINUTE).await;
+    assert_eq!((crm.office.state(id).await, crm.effects(id).await), (State::Accepted, 1));
+}
+
 pub fn deal(expected: Value) -> Value {
     let record = json!({ "type": "deal", "match": { "id": 7 } });
     json!({ "record": record, "fields": { "dealstage": "won" }, "expected": expected })

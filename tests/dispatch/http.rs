@@ -136,6 +136,61 @@ async fn r21_a_lost_answer_of_a_native_key_is_repeated_by_itself_with_identical_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r22_a_provider_in_trouble_is_left_alone_between_repeats() {
+    let b = Branch::resend().await;
+    b.api.set_fault(ApiFault::portal(504), Times::Always);
+    let id = b.approved("r1").await;
+    for _ in 0..3 {
+        b.tick().await;
+    }
+    assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 2), "a lost answer is repeated once at once");
+    b.later(9 * MINUTE);
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 2), "not before ten minutes have passed");
+    b.api.clear_faults();
+    b.later(2 * MINUTE);
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.api.writes().len(), b.effects()), (State::Accepted, 3, 1));
+    b.all_attempts_sent_identical_bytes();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r21_another_request_running_under_our_key_is_doubt_and_no_proof_that_nothing_was_sent() {
+    for keeps in ["resend", "webhook"] {
+        let b = if keeps == "resend" {
+            Branch::resend().await
+        } else {
+            Branch::webhook("keeps_id", |r| r.keeps_id = true).await
+        };
+        let running = r#"{"statusCode":409,"name":"concurrent_idempotent_requests","message":"still running"}"#;
+        // Something on the way sent our request twice: the one is told of the other, which then takes effect.
+        let told = ApiSays::Json { status: 409, body: running.to_owned() };
+        b.api.fault_once(ApiFault::new(Acts::Yes, told));
+        let id = b.approved("r1").await;
+        b.dispatcher.tick().await;
+        b.later(11 * MINUTE);
+        b.tick().await;
+        assert_eq!((b.state(id).await, b.effects()), (State::Accepted, 1), "{keeps}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r22_absence_gives_no_more_attempts_than_the_cap_and_a_person_gives_one() {
+    let b = Branch::webhook("look_up", |r| r.can_be_asked = true).await;
+    b.api.set_fault(ApiFault::refuses(500), Times::Always);
+    let id = b.approved("r1").await;
+    for _ in 0..40 {
+        b.tick().await;
+        b.later(5 * MINUTE);
+    }
+    assert_eq!((b.state(id).await, b.api.writes().len(), b.effects()), (State::GaveUp, 3, 0));
+    b.api.clear_faults();
+    b.office.approve(id).await;
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.api.writes().len(), b.effects()), (State::Accepted, 4, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn r21_past_half_of_the_window_nothing_is_repeated_by_itself() {
     let b = Branch::resend().await;
     b.office

@@ -4,7 +4,7 @@ use crate::stage::*;
 use sqlx::Row;
 
 /// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
-const HOT: [(&str, &str); 41] = [
+const HOT: [(&str, &str); 42] = [
     ("page", "PAGE_BY_STATE"),
     ("page", "PAGE_BY_STATE_OLDEST"),
     ("page", "PAGE"),
@@ -46,6 +46,7 @@ const HOT: [(&str, &str); 41] = [
     ("repeats", "NEWEST_REVISION"),
     ("revise", "WAITING_FOR"),
     ("search", "FIRST_SINCE"),
+    ("next", "NEXT_DUE"),
 ];
 
 /// Lines of a plan that walk a table from end to end. Walking an index that holds only what is asked for (a partial one)

@@ -374,7 +374,9 @@ fn step(s: &Standing, fact: &Fact, am: Amendments) -> Result<Standing, Illegal> 
         (S::Unknown, F::Repeated) if barred => no(Why::Revised),
         (S::Unknown, F::Repeated) if s.attempts >= s.allowed => no(Why::NoAttemptLeft),
         (S::Unknown, F::Repeated) => Ok(Standing { in_doubt: true, ..to(S::InProgress) }),
-        (S::Unknown, F::Absent) => Ok(home(granted(to(S::Approved)))),
+        // Certainly absent every time, and nobody gave leave for another attempt: the end of it, as after "not sent".
+        (S::Unknown, F::Absent) if s.attempts >= s.allowed && !barred => Ok(to(S::GaveUp)),
+        (S::Unknown, F::Absent) => Ok(home(to(S::Approved))),
         (S::Unknown | S::ClosedUnknown, F::SaidHappened) => Ok(Standing { by_word: false, ..to(S::Accepted) }),
         (S::Unknown | S::ClosedUnknown, F::SaidDidNotHappen) => {
             Ok(Standing { by_word: true, ..home(granted(to(S::Approved))) })

@@ -224,6 +224,20 @@ fn r25_conclusive_absence_gives_one_more_attempt_of_the_same_action() {
 }
 
 #[test]
+fn r22_absence_by_itself_never_goes_past_the_cap() {
+    let again = [F::Absent, F::Claimed, F::Crossed, F::Unclear];
+    let three = and(&and(&LOST, &again), &again);
+    assert_eq!(walk(&three).attempts, 3);
+    let over = leads(&and(&three, &[F::Absent]), S::GaveUp);
+    assert!(over.crossed_once && !over.by_word);
+    leads(&and(&three, &[F::Revised, F::Absent]), S::Superseded);
+    // A person gives leave for one more.
+    let more = and(&three, &[F::Absent, YES]);
+    leads(&more, S::Approved);
+    leads(&and(&and(&more, &[F::Claimed, F::Crossed, F::Unclear]), &[F::Absent]), S::GaveUp);
+}
+
+#[test]
 fn row_a_person_says_it_happened() {
     leads(&and(&LOST, &[F::SaidHappened]), S::Accepted);
     leads(&and(&LOST, &[F::Left, F::SaidHappened]), S::Accepted);

@@ -67,8 +67,9 @@ const TABLE: &[Row] = &[
     // any state but accepted | proof of acceptance | | accepted
     Row { from: &[S::Prepared, S::NeedsReview, S::Approved, S::InProgress, S::Unknown, S::Refused, S::GaveUp, S::Rejected, S::Superseded, S::ClosedUnknown],
           on: |f| *f == F::Found, guard: |_| true, to: |_| S::Accepted },
-    // unknown | look-up: absent | | approved; revised: superseded
-    Row { from: &[S::Unknown], on: |f| *f == F::Absent, guard: |_| true, to: home },
+    // unknown | look-up: absent | attempts < cap | approved; revised: superseded;  attempts ≥ cap: gave_up (the cap's rule)
+    Row { from: &[S::Unknown], on: |f| *f == F::Absent, guard: |s| s.revised || s.attempts < s.allowed, to: home },
+    Row { from: &[S::Unknown], on: |f| *f == F::Absent, guard: |s| !s.revised && s.attempts >= s.allowed, to: |_| S::GaveUp },
     // unknown, closed_unknown | person: it happened | | accepted
     Row { from: &[S::Unknown, S::ClosedUnknown], on: |f| *f == F::SaidHappened, guard: |_| true, to: |_| S::Accepted },
     // unknown, closed_unknown | person: it did not | | approved; revised: superseded
@@ -101,14 +102,12 @@ fn after(s: &Standing, f: &Fact, to: State) -> Standing {
     let counted = ends_attempt && spoke;
     let attempts = s.attempts + u8::from(counted);
     let person_grants = matches!(f, F::Approved { complete: true, .. } | F::SaidDidNotHappen);
-    // One more attempt also follows from a conclusive absence (R25).
-    let granted = person_grants || *f == F::Absent;
     let stale_again = *f == F::Stale && !s.crossing && !s.in_doubt;
     let fresh = matches!(f, F::Approved { complete: true, .. } | F::Completed) || counted;
     Standing {
         state: to,
         attempts,
-        allowed: if granted { s.allowed.max(attempts + 1) } else { s.allowed },
+        allowed: if person_grants { s.allowed.max(attempts + 1) } else { s.allowed },
         crossed_once: s.crossed_once || *f == F::Crossed,
         crossing: to == S::InProgress && *f == F::Crossed,
         in_doubt: to == S::InProgress && (s.in_doubt || *f == F::Repeated),

@@ -4,13 +4,13 @@
 
 use crate::core::Core;
 use crate::failure::Failure;
+use crate::run::PEEK;
 use crate::view::FeedEvent;
 use countersign_domain::{ActionId, State};
 use countersign_ledger::JournalRow;
 use std::collections::BTreeSet;
-use std::time::Duration;
+use tokio::sync::watch;
 
-const PEEK: Duration = Duration::from_millis(300);
 const PAGE: u32 = 500;
 
 /// Something that happened, for whoever tells people.
@@ -41,21 +41,25 @@ pub enum News {
 pub struct Feed {
     core: Core,
     seq: i64,
+    moved: watch::Receiver<()>,
 }
 
 impl Feed {
     /// Starts after the journal's present head.
     pub async fn from_now(core: Core) -> Result<Feed, Failure> {
         let seq = core.ledger.head().await?.seq;
-        Ok(Feed { core, seq })
+        Ok(Feed::after(core, seq))
     }
 
     pub fn after(core: Core, seq: i64) -> Feed {
-        Feed { core, seq }
+        let moved = core.ledger.moved();
+        Feed { core, seq, moved }
     }
 
     /// News since the last call; None when there is none.
     pub async fn poll(&mut self) -> Result<Option<(FeedEvent, Vec<Notice>)>, Failure> {
+        // Before it is read: what is committed meanwhile ends the next wait at once.
+        self.moved.mark_unchanged();
         if self.core.ledger.head().await?.seq <= self.seq {
             return Ok(None);
         }
@@ -78,7 +82,15 @@ impl Feed {
             if let Some(news) = self.poll().await? {
                 return Ok(news);
             }
-            tokio::time::sleep(PEEK).await;
+            self.wait().await;
+        }
+    }
+
+    /// Until there may be news: this process committed something, or it is time to look for another one's commits.
+    pub async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.moved.changed() => {}
+            () = tokio::time::sleep(PEEK) => {}
         }
     }
 

@@ -39,8 +39,10 @@ impl Worker {
         let time = if by_itself && contract.has_native_key() { self.core.window_time().await? } else { Some(now) };
         let (by_itself, time) = (by_itself && time.is_some(), time.unwrap_or(now));
         match policy::plan(contract, item.first_crossed, item.since, item.looks, may_repeat, by_itself, time) {
-            Plan::Repeat if now < item.not_before || repeated_lately(item, now) => Ok(Reconciled::Nothing),
-            Plan::Repeat => Ok(Reconciled::Repeat),
+            Plan::Repeat if now >= item.not_before && !repeated_lately(item, now) => Ok(Reconciled::Repeat),
+            // Not yet. Meanwhile it is asked for as any other.
+            Plan::Repeat if !contract.can_look() => Ok(Reconciled::Nothing),
+            Plan::Repeat => self.look(item, contract).await.map(Reconciled::Looked),
             // The schedule says when, and it is due.
             Plan::Look { .. } | Plan::AskPerson if contract.can_look() => {
                 self.look(item, contract).await.map(Reconciled::Looked)
@@ -110,9 +112,11 @@ impl Worker {
 }
 
 /// The schedule's next look after this one, by the time alone: those that fell due while nobody ran are not made up for,
-/// and those that a person asked for in between use none up.
+/// and those that a person asked for in between use none up. A repeat that waits for its backoff is not slept over.
 fn next_look(contract: &Contract, item: &UnknownItem, now: Timestamp) -> Option<Timestamp> {
-    (0..).map_while(|n| policy::next_look_at(contract, item.since, n)).find(|at| *at > now)
+    let repeat = Some(item.not_before).filter(|at| now < *at && contract.has_native_key() && item.attempts_left);
+    let look = (0..).map_while(|n| policy::next_look_at(contract, item.since, n)).find(|at| *at > now);
+    look.into_iter().chain(repeat).min()
 }
 
 /// A repeat that came to nothing and counted as no attempt (offline, a person must sign first) is not made again at once.

@@ -35,8 +35,11 @@ const INDEX_PER_TICK: u32 = 500;
 /// Rounds of one tick that waits for its attempts.
 const ROUNDS_PER_TICK: usize = 100;
 const TICK: Duration = Duration::from_secs(1);
-/// How often the journal is looked at between ticks.
-const PEEK: Duration = Duration::from_millis(150);
+/// The longest rest while nothing is under way and nothing falls due: a clock that is set or a machine that wakes up is
+/// noticed within it.
+const REST_AT_MOST: Duration = Duration::from_secs(5);
+/// How often another process's commits are looked for between ticks.
+pub(crate) const PEEK: Duration = Duration::from_millis(500);
 /// How long a stopping worker waits for attempts that are under way; what is left is found stale at the next start.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -123,7 +126,8 @@ impl Dispatcher {
         });
     }
 
-    /// Runs until told to stop. A tick each second, or at once when the journal moved.
+    /// Runs until told to stop. A tick each second, or at once when the journal moved; fewer while nothing waits, since a
+    /// window stands open all day.
     pub async fn run(&self, stop: CancellationToken) {
         let mut moved = self.core.ledger.moved();
         let mut followed: Option<tokio::time::Instant> = None;
@@ -152,7 +156,7 @@ impl Dispatcher {
             for failure in report.failures.iter().chain(report.refused.iter().map(|(_, f)| f)) {
                 tracing::error!(code = failure.code.word(), action = ?failure.action, "{failure}");
             }
-            let ended = tokio::time::Instant::now() + TICK;
+            let ended = tokio::time::Instant::now() + self.pause(&report).await;
             while tokio::time::Instant::now() < ended && !stop.is_cancelled() {
                 tokio::select! {
                     () = stop.cancelled() => {}
@@ -177,6 +181,23 @@ impl Dispatcher {
             && let Err(failure) = self.anchor_news().await
         {
             tracing::error!(code = failure.code.word(), "the anchor could not be raised: {failure}");
+        }
+    }
+
+    /// How long until the next tick, unless the journal moves.
+    async fn pause(&self, report: &TickReport) -> Duration {
+        let still = report.is_idle() && report.failures.is_empty() && self.running.lock().await.tasks.is_empty();
+        if !still {
+            return TICK;
+        }
+        match self.core.ledger.next_due().await {
+            Ok(None) => REST_AT_MOST,
+            // What is due and did not go is held up: as often as ever.
+            Ok(Some(at)) => match u64::try_from(at.millis() - self.core.clock.now().millis()) {
+                Ok(millis @ 1..) => Duration::from_millis(millis).min(REST_AT_MOST),
+                _ => TICK,
+            },
+            Err(_) => TICK,
         }
     }
 

@@ -185,6 +185,9 @@ async fn close(
         // Offline or signed out: the pause of the destination holds it back, not the action's backoff.
         Outcome::NotSent(why) if why.pauses => Duration::ZERO,
         Outcome::NotSent(why) => why.retry_after.unwrap_or(OFFLINE_PAUSE),
+        // A lost answer is repeated at once, where the key allows it: most are lost on the way. A second time it is the
+        // destination that is in trouble, and the attempts that are left shall outlast it.
+        Outcome::Unclear(_) if claim.standing.attempts > 0 => backoff(claim.standing.attempts.saturating_add(1), None),
         Outcome::Accepted(_) | Outcome::Refused(_) | Outcome::Unclear(_) => Duration::ZERO,
     };
     core.ledger.close_attempt(claim, outcome, evidence, now.plus(wait), now).await

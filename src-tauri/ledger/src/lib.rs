@@ -31,6 +31,7 @@ mod followup;
 mod insights;
 mod journal;
 mod lines;
+mod next;
 mod open;
 mod page;
 mod place;
@@ -127,6 +128,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(of("doors", doors::STATEMENTS))
         .chain(of("followup", followup::STATEMENTS))
         .chain(of("insights", insights::STATEMENTS))
+        .chain(of("next", next::STATEMENTS))
         .chain(of("open", open::STATEMENTS))
         .chain(of("journal", journal::STATEMENTS))
         .chain(of("page", page::STATEMENTS))

@@ -202,8 +202,19 @@ fn f40_retry_after_and_the_skew_are_read_from_the_answers_own_clock() {
     let of = |headers: &[(&str, &str)]| reply(headers).retry_after();
     assert_eq!(of(&[("retry-after", "120")]), Some(Duration::from_secs(120)));
     assert_eq!(of(&[date, ("retry-after", "Mon, 02 Nov 2026 09:17:00 GMT")]), Some(Duration::from_secs(120)));
-    assert_eq!(of(&[date, ("retry-after", "Mon, 02 Nov 2026 09:00:00 GMT")]), Some(Duration::ZERO));
+    assert_eq!(of(&[date, ("retry-after", "Mon, 02 Nov 2026 09:00:00 GMT")]), None, "it is over");
     assert_eq!(of(&[("retry-after", "Mon, 02 Nov 2026 09:17:00 GMT")]), None);
-    assert_eq!(of(&[("retry-after", "soon")]), None);
-    assert_eq!(of(&[("retry-after", "99999999999")]), Some(Duration::from_secs(7 * 24 * 3600)));
+    for week in ["99999999999", "99999999999999999999999"] {
+        assert_eq!(of(&[date, ("retry-after", week)]), Some(Duration::from_secs(7 * 24 * 3600)), "{week}");
+    }
+}
+
+#[test]
+fn r22_a_retry_after_that_asks_for_no_wait_leaves_our_own_backoff() {
+    let date = "Mon, 02 Nov 2026 09:15:00 GMT";
+    for says in ["0", "soon", "-5", "1.5", "", "+3", "0x10", "Mon", "2026-11-02"] {
+        let headers = [("date", date), ("retry-after", says)].map(|(n, v)| (n.to_owned(), v.to_owned()));
+        let reply = HttpReply { status: 429, headers: headers.into(), body: Vec::new(), ahead_seconds: None };
+        assert_eq!(reply.retry_after(), None, "{says:?}");
+    }
 }

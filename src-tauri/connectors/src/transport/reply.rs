@@ -76,7 +76,7 @@ pub struct HttpReply {
 /// A difference of clocks, in seconds, that is told with a refusal: tokens and signatures have a time (F40).
 const CLOCKS_APART: u64 = 120;
 /// Longest wait that a server may ask for.
-const RETRY_AFTER_MAX: u64 = 7 * 24 * 3600;
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl HttpReply {
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -97,17 +97,17 @@ impl HttpReply {
     }
 
     /// `Retry-After` in seconds, or as a date that is counted from the answer's own `Date` (RFC 9110, 10.2.3): our clock
-    /// may be wrong.
+    /// may be wrong. None where it is neither, and where it asks for no wait at all: then our own backoff holds.
     pub fn retry_after(&self) -> Option<Duration> {
         let text = self.header("retry-after")?.trim();
-        let seconds = match text.parse::<u64>() {
-            Ok(seconds) => seconds,
-            Err(_) => {
-                let date = |text: &str| mailparse::dateparse(text).ok();
-                u64::try_from(date(text)?.checked_sub(date(self.header("date")?)?)?).unwrap_or(0)
-            }
+        let wait = if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+            // More digits than fit is more than anybody may ask for.
+            Duration::from_secs(text.parse().unwrap_or(u64::MAX))
+        } else {
+            let date = |text: &str| httpdate::parse_http_date(text.trim()).ok();
+            date(text)?.duration_since(date(self.header("date")?)?).ok()?
         };
-        Some(Duration::from_secs(seconds.min(RETRY_AFTER_MAX)))
+        (!wait.is_zero()).then(|| wait.min(RETRY_AFTER_MAX))
     }
 
     /// What people read of it: the status and the destination's own words, without addresses.

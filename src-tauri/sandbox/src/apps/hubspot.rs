@@ -6,6 +6,8 @@
 
 use crate::api::{ApiAnswer, ApiRequest, ApiWorld, App};
 use crate::date::rfc3339;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +93,14 @@ impl HubSpot {
             archived: false,
             hidden: false,
         });
+    }
+
+    /// Somebody hangs a note, a task or an email on a record.
+    pub fn hang(&mut self, object: &str, id: &str, on: (&str, &str)) {
+        self.put(object, id, &[]);
+        if let Some(made) = self.records.last_mut() {
+            made.hangs_on.push((on.0.to_owned(), on.1.to_owned()));
+        }
     }
 
     /// Somebody else changes a record.
@@ -342,8 +352,9 @@ impl HubSpot {
             .iter()
             .filter(|r| r.object == to && !r.archived && !(r.hidden && world.hides()) && r.hangs_on.contains(&parent))
             .collect();
-        let number = |name: &str| request.query(name).and_then(|n| n.parse::<usize>().ok());
-        let (after, limit) = (number("after").unwrap_or(0), number("limit").unwrap_or(500).min(500));
+        let limit = request.query("limit").and_then(|n| n.parse::<usize>().ok()).unwrap_or(500).min(500);
+        let after = request.query("after").map_or(Some(0), |cursor| from_cursor(&cursor));
+        let after = after.ok_or_else(|| error(400, "VALIDATION_ERROR", "The cursor is none of ours."))?;
         let page: Vec<Value> = all
             .iter()
             .skip(after)
@@ -352,7 +363,7 @@ impl HubSpot {
             .collect();
         let mut answer = json!({ "results": page });
         if after + limit < all.len() {
-            answer["paging"] = json!({ "next": { "after": (after + limit).to_string() } });
+            answer["paging"] = json!({ "next": { "after": cursor(after + limit) } });
         }
         Ok(answer)
     }
@@ -444,6 +455,15 @@ fn error(status: u16, category: &str, message: &str) -> ApiAnswer {
     let correlation = "aeb5f871-7f07-4993-9211-075dc63e7cbf";
     let body = json!({ "status": "error", "message": message, "correlationId": correlation, "category": category });
     ApiAnswer::json(status, &body)
+}
+
+/// Where the next page begins, in the form of the documentation's samples: base64, its `=` written for a query.
+fn cursor(at: usize) -> String {
+    STANDARD.encode(format!("{at}\n")).replace('=', "%3D")
+}
+
+fn from_cursor(cursor: &str) -> Option<usize> {
+    String::from_utf8(STANDARD.decode(cursor).ok()?).ok()?.trim().parse().ok()
 }
 
 fn not_found(what: &str) -> ApiAnswer {

@@ -82,6 +82,9 @@ impl HubSpot {
     /// A yes to a change counts once the record was read back and has what was approved (crm.md 1.3). Anything else is a code
     /// that no contract lists, so the outcome is unknown and is looked for.
     pub(super) async fn read_back(&self, order: &Countersigned, said: Answer, login: &Login) -> Answer {
+        if let Some(id) = existing(order, &said) {
+            return self.what_exists(order, id, said, login).await;
+        }
         let changes = wire::open(order.wire()).filter(|wire| wire.request.method == "PATCH");
         let Some(wire) = changes.filter(|_| said.receipt.is_some()) else { return said };
         let Some((object, id)) = wire.target() else { return said };
@@ -109,6 +112,21 @@ impl HubSpot {
             receipt: Some(answer_receipt(Some(id), text)),
             ..said
         }
+    }
+
+    /// A contact was not made since there is one already (F52). Ours, where something on the way repeated our request; else
+    /// somebody else's, and making it again would be refused again. Where it cannot be read the answer stays unclear, and
+    /// is looked for.
+    async fn what_exists(&self, order: &Countersigned, id: String, said: Answer, login: &Login) -> Answer {
+        let found = self.find(Key::number("contacts", &id), &[KEY_PROPERTY.to_owned()], login).await;
+        let Ok(Some(found)) = found else { return said };
+        if as_text(&found["properties"][KEY_PROPERTY]) == order.idempotency_key().as_str() {
+            let text = format!("HubSpot said that contact {id} exists; read back, it carries our key.");
+            let codes = vec![AnswerCode::new("http:409:ours")];
+            return Answer { codes, receipt: Some(answer_receipt(Some(id), text)), ..said };
+        }
+        let words = format!("HubSpot has contact {id} under this address already. Nothing was made; change that one instead.");
+        answer("http:409:exists", words)
     }
 
     /// What hangs on the record and carries our tag. A merged record is followed to the one that answers for it.
@@ -180,9 +198,10 @@ impl HubSpot {
             let found = page["results"].as_array().into_iter().flatten();
             ids.extend(found.map(|r| as_text(&r["toObjectId"])).filter(|id| !id.is_empty()));
             match page["paging"]["next"]["after"].as_str() {
-                Some(_) if ids.len() >= CHILDREN_MAX => return Ok((ids, false)),
-                Some(next) if next.bytes().all(|b| b.is_ascii_alphanumeric()) => after = format!("&after={next}"),
-                _ => return Ok((ids, true)),
+                None if page["paging"]["next"].is_null() => return Ok((ids, true)),
+                Some(next) if ids.len() < CHILDREN_MAX && !next.is_empty() => after = format!("&after={}", in_query(next)),
+                // There is more, and it is not asked for.
+                Some(_) | None => return Ok((ids, false)),
             }
         }
     }
@@ -197,6 +216,22 @@ impl HubSpot {
         let found = found.ok_or_else(|| Unasked::of(&reply))?;
         Ok(found["results"].as_array().into_iter().flatten().map(|r| as_text(&r["id"])).collect())
     }
+}
+
+/// The number of the contact that stands in the way of the one to be made. HubSpot tells it in a sentence only.
+fn existing(order: &Countersigned, said: &Answer) -> Option<String> {
+    let conflict = said.codes.iter().any(|code| code.0 == "http:409:api");
+    let makes = order.key().effect == "crm.contact.upsert"
+        && wire::open(order.wire()).is_some_and(|wire| wire.request.method == "POST");
+    let (_, rest) = said.words.split_once("Existing ID: ").filter(|_| conflict && makes)?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    (!digits.is_empty()).then_some(digits)
+}
+
+/// A cursor as it may stand in a query. HubSpot's own samples have it with `=` as `%3D` already.
+fn in_query(cursor: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~%".contains(&b);
+    cursor.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
 fn receipt(id: &str, text: String, strength: Strength) -> Receipt {

@@ -143,7 +143,11 @@ async fn r22_a_provider_in_trouble_is_left_alone_between_repeats() {
     for _ in 0..3 {
         b.tick().await;
     }
-    assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 2), "a lost answer is repeated once at once");
+    assert_eq!(
+        (b.state(id).await, b.api.writes().len()),
+        (State::Unknown, 2),
+        "a lost answer is repeated once at once"
+    );
     b.later(9 * MINUTE);
     b.tick().await;
     assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 2), "not before ten minutes have passed");

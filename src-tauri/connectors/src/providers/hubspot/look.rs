@@ -125,7 +125,8 @@ impl HubSpot {
             let codes = vec![AnswerCode::new("http:409:ours")];
             return Answer { codes, receipt: Some(answer_receipt(Some(id), text)), ..said };
         }
-        let words = format!("HubSpot has contact {id} under this address already. Nothing was made; change that one instead.");
+        let words =
+            format!("HubSpot has contact {id} under this address already. Nothing was made; change that one instead.");
         answer("http:409:exists", words)
     }
 
@@ -199,7 +200,9 @@ impl HubSpot {
             ids.extend(found.map(|r| as_text(&r["toObjectId"])).filter(|id| !id.is_empty()));
             match page["paging"]["next"]["after"].as_str() {
                 None if page["paging"]["next"].is_null() => return Ok((ids, true)),
-                Some(next) if ids.len() < CHILDREN_MAX && !next.is_empty() => after = format!("&after={}", in_query(next)),
+                Some(next) if ids.len() < CHILDREN_MAX && !next.is_empty() => {
+                    after = format!("&after={}", in_query(next))
+                }
                 // There is more, and it is not asked for.
                 Some(_) | None => return Ok((ids, false)),
             }

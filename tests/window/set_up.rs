@@ -186,7 +186,7 @@ async fn r13_an_attached_file_is_sent_with_the_digest_that_was_on_the_screen() {
     let (window, cli) = sandbox(&dir.join("home")).await;
     window.until("what is shown can be approved", ARMED).await;
     window.press(&["e"]).await;
-    window.until("the editor is open", &shown("[data-draft] textarea")).await;
+    window.until("the editor is open", &shown("[data-draft] [data-text]")).await;
     let id = window.eval("location.hash.split('/').pop()").await.as_str().expect("an action").to_owned();
     let file = dir.write("Übersicht März.txt", "Zeiten");
     let chooser = window.client().find(Locator::Css("[data-file]")).await.expect("there is a file field");

@@ -96,13 +96,13 @@ async fn r42_first_run_read_edit_approve_and_undo_by_keyboard_in_the_sandbox() {
 
     // The next request may be shown by now; its sender looks like another one's, which holds the button back.
     let editing =
-        format!("location.hash === '#/edit/{id}' && document.querySelector('[data-draft] textarea') !== null");
+        format!("location.hash === '#/edit/{id}' && document.querySelector('[data-draft] [data-text]') !== null");
     for _ in 0..10 {
         list_focus(&window).await;
         window.press(&["k", "k", "k"]).await;
         window.until("what is shown can be approved", ARMED).await;
         window.press(&["e"]).await;
-        window.until("the editor is open", "document.querySelector('[data-draft] textarea') !== null").await;
+        window.until("the editor is open", "document.querySelector('[data-draft] [data-text]') !== null").await;
         if window.eval(&editing).await == Value::Bool(true) {
             break;
         }
@@ -111,7 +111,7 @@ async fn r42_first_run_read_edit_approve_and_undo_by_keyboard_in_the_sandbox() {
     }
     window.until("the first request is edited", &editing).await;
     let before = window.eval("document.querySelector('[data-live-hash]').dataset.liveHash").await;
-    tab_to(&window, "[data-draft] textarea").await;
+    tab_to(&window, "[data-draft] [data-text]").await;
     window.press(&["ctrl+End"]).await;
     window.type_text(" P.S. Ring twice.").await;
     let changed = format!("document.querySelector('[data-live-hash]').dataset.liveHash !== {before}");
@@ -207,8 +207,8 @@ async fn r24_a_lost_answer_is_settled_and_revised_by_keyboard_after_unlocking_in
     window.press(&["Escape"]).await;
     window.until("the dialog has closed", "document.querySelector('dialog[open]') === null").await;
     window.press(&["n"]).await;
-    window.until("a revision is written", "document.querySelector('[data-draft] textarea') !== null").await;
-    tab_to(&window, "[data-draft] textarea").await;
+    window.until("a revision is written", "document.querySelector('[data-draft] [data-text]') !== null").await;
+    tab_to(&window, "[data-draft] [data-text]").await;
     window.type_text("Correction: Friday. ").await;
     window.until("what is shown can be approved", ARMED).await;
     looks_right(&window, "08-revise").await;

@@ -2,15 +2,15 @@
 // the time before a bar arms, keys that are held or belong to an input method.
 
 import assert from "node:assert/strict";
-import { approvals, armed, key, listFocus, state, tabTo, until } from "./hands.mjs";
+import { DRAFT, approvals, armed, draftText, key, listFocus, state, tabTo, until } from "./hands.mjs";
 import { press, tick } from "./screens.mjs";
 
 const payload = (page, id) => page.evaluate((x) => window.__fake.payload(x), id);
 const unseen = { html: "<p>Pay to the new account.</p>", reply_to: [{ email: "else@where.example" }] };
 const redraft = (page, id, text, more = {}) => page.evaluate(([a, b, c]) => window.__fake.redraft(a, b, c), [id, text, more]);
 const type = async (page, words) => {
-  await page.waitForSelector("[data-draft] textarea");
-  await tabTo(page, "[data-draft] textarea");
+  await page.waitForSelector(DRAFT);
+  await tabTo(page, DRAFT);
   await page.keyboard.press("Control+End");
   await page.keyboard.type(words);
 };
@@ -56,7 +56,10 @@ export const guards = [
     await tabTo(page, "[data-do=take-newer]");
     await press(page, "Enter");
     await page.waitForSelector("[data-newer]", { state: "detached" });
-    assert.equal(await page.inputValue("[data-draft] textarea"), "A newer draft.");
+    assert.equal(await draftText(page), "Pay to the new account.");
+    await page.click("[data-part=plain]");
+    await page.waitForSelector("[data-text=plain]");
+    assert.equal(await draftText(page), "A newer draft.");
     assert.match(await page.textContent("#draft"), /else@where\.example/, "where answers go is on screen");
     assert.equal(await page.evaluate(() => window.__fake.kept("A-2041")), null);
   }],
@@ -70,7 +73,7 @@ export const guards = [
     await armed(page);
     await press(page, "e");
     await page.waitForSelector("[data-newer]");
-    assert.match(await page.inputValue("[data-draft] textarea"), /Ring twice/);
+    assert.match(await draftText(page), /Ring twice/);
     await tabTo(page, "[data-do=keep-mine]");
     await press(page, "Enter");
     await press(page, "Control+s");
@@ -80,7 +83,7 @@ export const guards = [
   ["f16_a_revision_is_written_on_what_was_on_screen_too", { hash: "#/action/A-1986" }, async (page) => {
     await page.waitForSelector("[data-do=revise]");
     await press(page, "n");
-    await page.waitForSelector("[data-draft] textarea");
+    await page.waitForSelector(DRAFT);
     const id = await page.getAttribute("[data-shown]", "data-shown");
     await type(page, " One correction.");
     await redraft(page, id, "A newer draft.", unseen);
@@ -96,8 +99,9 @@ export const guards = [
     await page.waitForSelector("iframe");
     await armed(page);
     await press(page, "e");
+    await page.click("[data-part=plain]");
     await type(page, " Another word.");
-    await page.waitForSelector("text=The formatted part still says what it said");
+    await page.waitForSelector("text=The two parts say different things");
     await tabTo(page, "[data-do=html-out]");
     await press(page, "Enter");
     await press(page, "Control+s");

@@ -1,7 +1,9 @@
 // What the ways through the window have in common: reading the engine in memory, the focus, what was said.
 
 import assert from "node:assert/strict";
-import { press } from "./screens.mjs";
+import { DRAFT, draftText, press, rewrite } from "./screens.mjs";
+
+export { DRAFT, draftText, rewrite };
 
 export const state = (page, id) => page.evaluate((x) => window.__fake.state(x), id);
 export const approvals = (page, id) => page.evaluate((x) => window.__fake.approvals(x), id);

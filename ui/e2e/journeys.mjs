@@ -1,7 +1,7 @@
 // Ways through the window by keyboard alone, and the guards around an approval. Each ends in what the engine holds.
 
 import assert from "node:assert/strict";
-import { approvals, armed, focused, listFocus, said, state, tabTo, until } from "./hands.mjs";
+import { DRAFT, approvals, armed, draftText, focused, listFocus, said, state, tabTo, until } from "./hands.mjs";
 import { press, tick } from "./screens.mjs";
 
 export const journeys = [
@@ -87,9 +87,9 @@ export const journeys = [
   ["r13_editing_by_keyboard_gives_a_live_fingerprint_and_approves_exactly_that", { hash: "#/awaiting/A-2041" }, async (page) => {
     await armed(page);
     await press(page, "e");
-    await page.waitForSelector("[data-draft] textarea");
+    await page.waitForSelector(DRAFT);
     const before = await page.getAttribute("[data-live-hash]", "data-live-hash");
-    await tabTo(page, "[data-draft] textarea");
+    await tabTo(page, DRAFT);
     await page.keyboard.press("Control+End");
     await page.keyboard.type(" P.S. Ring twice.");
     await until("another fingerprint", async () => (await page.getAttribute("[data-live-hash]", "data-live-hash")) !== before);
@@ -104,22 +104,22 @@ export const journeys = [
   ["f16_leaving_by_escape_keeps_the_text_and_coming_back_restores_it", { hash: "#/awaiting/A-2041" }, async (page) => {
     await armed(page);
     await press(page, "e");
-    await page.waitForSelector("[data-draft] textarea");
-    await tabTo(page, "[data-draft] textarea");
+    await page.waitForSelector(DRAFT);
+    await tabTo(page, DRAFT);
     await page.keyboard.type("wrong price ");
     await press(page, "Escape");
     await page.waitForSelector("[data-do=edit]");
     await press(page, "e");
-    await page.waitForSelector("[data-draft] textarea");
-    assert.match(await page.inputValue("[data-draft] textarea"), /wrong price/);
+    await page.waitForSelector(DRAFT);
+    assert.match(await draftText(page), /wrong price/);
   }],
   ["f16_a_newer_version_leaves_the_typed_text_where_it_is", { hash: "#/edit/A-2041" }, async (page) => {
-    await page.waitForSelector("[data-draft] textarea");
-    await tabTo(page, "[data-draft] textarea");
+    await page.waitForSelector(DRAFT);
+    await tabTo(page, DRAFT);
     await page.keyboard.type("wrong price ");
     await page.evaluate(() => window.__fake.redraft("A-2041", "A newer draft."));
     await page.waitForSelector("[role=alert] >> text=A newer version 2 came");
-    assert.match(await page.inputValue("[data-draft] textarea"), /wrong price/);
+    assert.match(await draftText(page), /wrong price/);
   }],
   ["r24_an_unknown_is_settled_by_keyboard_with_evidence", {}, async (page) => {
     await armed(page);
@@ -151,8 +151,8 @@ export const journeys = [
   ["r28_a_revision_is_written_and_approved_by_keyboard", { hash: "#/action/A-1986" }, async (page) => {
     await page.waitForSelector("[data-do=revise]");
     await press(page, "n");
-    await page.waitForSelector("[data-draft] textarea");
-    await tabTo(page, "[data-draft] textarea");
+    await page.waitForSelector(DRAFT);
+    await tabTo(page, DRAFT);
     await page.keyboard.type("Correction. ");
     await armed(page);
     await page.keyboard.press("Control+Enter");
@@ -292,7 +292,7 @@ export const journeys = [
     assert.equal((await focused(page)).lost, false);
   }],
   ["r13_a_file_is_attached_shown_with_its_digest_and_taken_out_again", { hash: "#/edit/A-2041" }, async (page) => {
-    await page.waitForSelector("[data-draft] textarea");
+    await page.waitForSelector(DRAFT);
     const before = await page.getAttribute("[data-live-hash]", "data-live-hash");
     await page.setInputFiles("[data-file]", { name: "Übersicht März.txt", mimeType: "text/plain", buffer: Buffer.from("Zeiten") });
     await page.waitForSelector(".att >> text=Übersicht März.txt");

@@ -9,6 +9,7 @@ import { journeys } from "./journeys.mjs";
 import { screens } from "./screens.mjs";
 import { stage } from "./stage.mjs";
 import { views } from "./views.mjs";
+import { writing } from "./writing.mjs";
 
 const folder = process.env.UI_RESULTS ?? new URL("../test-results", import.meta.url).pathname;
 const only = process.argv[2] ?? "";
@@ -29,7 +30,7 @@ const told = (name, ok, why = "") => {
   if (same === 0) console.log(`FAIL ${name}${why ? `\n     ${why}` : ""}`);
 };
 
-for (const [name, where, walk] of [...journeys, ...guards, ...views].filter(([name]) => name.includes(only))) {
+for (const [name, where, walk] of [...journeys, ...guards, ...views, ...writing].filter(([name]) => name.includes(only))) {
   const page = await show.page(where);
   try {
     await walk(page);

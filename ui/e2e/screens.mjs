@@ -7,11 +7,29 @@ export const press = async (page, ...keys) => {
   await tick(page);
 };
 
+/** Where a draft is written. */
+export const DRAFT = "[data-draft] [data-text]";
+
+/** The lines as they stand in the editor, without what is drawn around them. */
+export const draftText = async (page) => {
+  await page.waitForSelector(DRAFT);
+  return page.$eval(DRAFT, (box) => [...box.children].map((line) => { const copy = line.cloneNode(true); for (const drawn of copy.querySelectorAll(".ProseMirror-widget")) drawn.remove(); return copy.textContent; }).join("\n"));
+};
+
+/** Everything that stands there, replaced as by a paste. */
+export const rewrite = async (page, text, type = "text/plain") => {
+  await page.focus(DRAFT);
+  await page.keyboard.press("Control+a");
+  await page.evaluate(([words, kind]) => {
+    const data = new DataTransfer();
+    data.setData(kind, words);
+    document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, [text, type]);
+};
+
 const reword = async (page) => {
-  const field = "[data-draft] textarea";
-  await page.waitForSelector(field);
-  const text = await page.inputValue(field);
-  await page.fill(field, text.replace("between 9 and", "between 10 and").replace("tell me by", "please call me by").replace("no extra charge.", "no extra charge. Please keep the entrance free for about 20 minutes."));
+  const text = await draftText(page);
+  await rewrite(page, text.replace("between 9 and", "between 10 and").replace("tell me by", "please call me by").replace("no extra charge.", "no extra charge. Please keep the entrance free for about 20 minutes."));
   await tick(page);
   await tick(page);
 };

@@ -1,44 +1,10 @@
 // What a person changed, against the AI's draft or against what was sent.
 
-import { diffWordsWithSpace } from "diff";
 import { type Fields, type FileFacts, type Mailbox, sameFile } from "./payload";
+import { htmlChanges, htmlPutBack, linked } from "./prose/parts";
+import { type Run, textChanges } from "./runs";
 
-export type Run = { text: string; kind: "same" | "added" | "removed" };
-
-/** Word by word; a space between two changed words belongs to one change, so that a phrase reads as a phrase. */
-export function textChanges(before: string, after: string): Run[] {
-  const parts = diffWordsWithSpace(before, after);
-  const out: Run[] = [];
-  let removed = "";
-  let added = "";
-  const flush = () => {
-    // A space that both sides end with is no change.
-    const space = /[ \t]+$/.exec(removed)?.[0] ?? "";
-    const shared = space && added.endsWith(space) ? space : "";
-    if (shared) {
-      removed = removed.slice(0, -shared.length);
-      added = added.slice(0, -shared.length);
-    }
-    if (removed) out.push({ text: removed, kind: "removed" });
-    if (added) out.push({ text: added, kind: "added" });
-    if (shared) out.push({ text: shared, kind: "same" });
-    removed = added = "";
-  };
-  parts.forEach((part, i) => {
-    const next = parts[i + 1];
-    if (part.removed) removed += part.value;
-    else if (part.added) added += part.value;
-    else if ((removed || added) && /^[ \t]+$/.test(part.value) && next && (next.added || next.removed)) {
-      removed += part.value;
-      added += part.value;
-    } else {
-      flush();
-      out.push({ text: part.value, kind: "same" });
-    }
-  });
-  flush();
-  return out;
-}
+export { type Run, textChanges };
 
 export type Change = {
   where: "text" | "subject" | "to" | "cc" | "bcc" | "files" | "html";
@@ -46,7 +12,7 @@ export type Change = {
   added: string;
   /** Paragraph, from 1; 0 outside the text. */
   paragraph: number;
-  /** Position in `textChanges`, so that one change of the text can be put back. */
+  /** Position in the changes of that part, so that one change can be put back; -1: the whole of it. */
   at: number;
 };
 
@@ -68,8 +34,10 @@ export function changes(before: Fields, after: Fields): Change[] {
   if (before.subject !== after.subject) out.push({ where: "subject", removed: before.subject, added: after.subject, paragraph: 0, at: -1 });
   for (const file of before.files) if (!after.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: file.filename, added: "", paragraph: 0, at: -1 });
   for (const file of after.files) if (!before.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: "", added: file.filename, paragraph: 0, at: -1 });
-  if (before.html !== null && after.html === null) out.push({ where: "html", removed: before.html, added: "", paragraph: 0, at: -1 });
-  if (before.text !== after.text) {
+  if ((before.html === null) !== (after.html === null)) out.push({ where: "html", removed: before.html ?? "", added: after.html ?? "", paragraph: 0, at: -1 });
+  else if (before.html !== null && after.html !== null) out.push(...htmlChanges(before.html, after.html).map((one) => ({ where: "html" as const, ...one })));
+  // What both parts say is listed once, where it is formatted.
+  if (before.text !== after.text && !(before.html !== after.html && linked(before) && linked(after))) {
     const runs = textChanges(before.text, after.text);
     let seen = "";
     for (let i = 0; i < runs.length; i++) {
@@ -101,7 +69,10 @@ export function changes(before: Fields, after: Fields): Change[] {
 export function putBack(before: Fields, after: Fields, change: Change): Fields {
   const next = structuredClone(after);
   if (change.where === "subject") next.subject = before.subject;
-  else if (change.where === "html") next.html = before.html;
+  else if (change.where === "html") {
+    if (before.html === null || after.html === null) next.html = before.html;
+    else Object.assign(next, htmlPutBack(before, after, change));
+  }
   else if (change.where === "files") {
     const kept = (file: FileFacts) => after.files.some((x) => sameFile(x, file));
     const stays = before.files.filter((x) => kept(x) || x.filename === change.removed);

@@ -43,7 +43,7 @@ export function emailOf(payload: unknown): Email {
   };
 }
 
-/** What a person writes. The formatted part is the source's: it can be left out, not edited. */
+/** What a person writes. A formatted part is edited where it holds simple formatting only; else it can be left out. */
 export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; html: string | null; files: FileFacts[] };
 
 export function fieldsOf(payload: unknown): Fields {
@@ -80,6 +80,7 @@ export function withFields(payload: unknown, now: Fields): unknown {
   if (before.subject !== now.subject) next["subject"] = now.subject;
   if (before.text !== now.text) next["text"] = now.text;
   if (before.html !== null && now.html === null) delete next["html"];
+  else if (before.html !== now.html) next["html"] = now.html;
   if (!same(before.files, now.files)) next["attachments"] = now.files.map((x) => ({ ...x }));
   return next;
 }

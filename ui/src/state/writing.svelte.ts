@@ -45,12 +45,21 @@ export class Writing {
   get newer(): Difference | null {
     return this.doc && this.moved ? difference(this.base, this.doc.payload) : null;
   }
-  /** What the changes are counted from: the AI's draft. */
+  /** What the changes are shown from: the AI's draft, or the version that was saved last. */
+  from = $state<"draft" | "version">("draft");
+  /** Whether these two differ. */
+  get saved(): boolean {
+    return this.doc?.first_payload != null;
+  }
   get before(): Fields {
-    return fieldsOf(this.doc?.first_payload ?? this.doc?.payload);
+    return fieldsOf(this.from === "version" ? this.base : (this.doc?.first_payload ?? this.doc?.payload));
   }
   get changes(): Change[] {
     return this.fields ? changes(this.before, this.fields) : [];
+  }
+  /** What a discard takes away. */
+  get unsaved(): Change[] {
+    return this.fields && this.doc ? changes(fieldsOf(this.doc.payload), this.fields) : [];
   }
   get dirty(): boolean {
     return this.doc !== null && this.fields !== null && !samePayload(this.payload, this.doc.payload);

@@ -189,4 +189,9 @@ export const told = {
   twiceSays: (all: number) => ({ all }),
   asWritten: (written: number, all: number) => ({ written, all, how: all < 20 ? "few" : written * 2 > all ? "most" : "edited" }),
   ofMany: (n: number, of: number) => ({ n, of }),
+
+  // writing
+  htmlBeyond: (what: string) => ({ what }),
+  changesFromVersion: (n: number, version: number) => ({ n, version }),
+  theVersion: (version: number) => ({ version }),
 };

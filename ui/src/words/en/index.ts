@@ -6,5 +6,6 @@ import { keys } from "./keys";
 import { review } from "./review";
 import { setup } from "./setup";
 import { views } from "./views";
+import { writing } from "./writing";
 
-export const en = { ...charts, ...keys, ...review, ...setup, ...views } as const;
+export const en = { ...charts, ...keys, ...review, ...setup, ...views, ...writing } as const;

@@ -1,0 +1,40 @@
+// Words of the editor, of snippets and of looking at files. Read through ../../words.
+
+export const writing = {
+  // Parts of a message
+  parts: "Part of the message",
+  partFormatted: "Formatted",
+  partPlain: "Plain",
+  replyFormatted: "Reply text, formatted",
+  partsAgree: "The plain part says the same, for mail programs that show no formatting. It changes with what you write here.",
+  noPlainPart: "This message has no plain part. Mail programs that show no formatting show the words of this one.",
+  partsDiffer: "The two parts say different things. Each recipient sees one of them, most of them the formatted one.",
+  textFromHtml: "Write the plain part from the formatted one",
+  htmlFromText: "Write the formatted part from the plain one",
+  htmlBeyond: "It has {what}, which can’t be edited here.",
+  beyondPictures: "pictures",
+  beyondTables: "tables",
+  beyondStyles: "styles of its own",
+  beyondElse: "other elements",
+  htmlSimplify: "Make it simple and edit it",
+
+  // Formatting
+  formatting: "Formatting",
+  linkTitle: "Where do these words lead?",
+  linkSays: "The recipient sees the words. Where they lead is listed below the draft.",
+  linkAddress: "Address",
+  linkBad: "A whole address is needed, such as https://brackenhall.example or an email address.",
+  linkAway: "Take the link away",
+  linkSet: "Set the link",
+
+  // Changes
+  changesFromVersion: "{n, plural, =0 {No changes from version {version}} one {# change from version {version}} other {# changes from version {version}}}",
+  changesFromWhat: "Changes from",
+  theDraft: "The AI’s draft",
+  theVersion: "Version {version}",
+  changeHtmlAdded: "Formatted part added",
+  changeFormatting: "Formatting",
+
+  // Places to be filled
+  unfilled: "This place is still to be filled",
+} as const;

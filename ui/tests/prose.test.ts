@@ -1,0 +1,119 @@
+// @vitest-environment jsdom
+import { describe, expect, it } from "vitest";
+import { changes, putBack } from "../src/lib/changes";
+import { facts } from "../src/lib/facts";
+import { fieldsOf, withFields } from "../src/lib/payload";
+import { placeholders } from "../src/lib/placeholders";
+import { beyond, formattedDoc, formattedHtml, htmlOfText, partsAgree, textFollowing, textOfFormatted } from "../src/lib/prose/formatted";
+import { plainDoc, plainText } from "../src/lib/prose/plain";
+import { blocksOf, positionOf, rangesOf, readingText } from "../src/lib/prose/reading";
+
+describe("a plain text in the editor", () => {
+  it("f14_every_text_comes_out_as_it_went_in", () => {
+    const parts = ["", "a", " ", "\n", "\r\n", "\r", "\t", "\u200b", "\u202e", "👩‍🔧", "\u00a0", "é", "e\u0301", "\ud83d"];
+    let seed = 7;
+    const next = () => (seed = (seed * 1103515245 + 12345) % 2 ** 31);
+    for (let round = 0; round < 500; round++) {
+      const text = Array.from({ length: next() % 24 }, () => parts[(next() >> 8) % parts.length]).join("");
+      expect(plainText(plainDoc(text)), JSON.stringify(text)).toBe(text);
+    }
+  });
+  it("r13_a_place_in_the_words_is_a_place_in_the_document", () => {
+    const doc = plainDoc("one\n\ntwo three");
+    const blocks = blocksOf(doc);
+    const text = readingText(doc);
+    for (const word of ["one", "two", "three"]) {
+      const at = text.indexOf(word);
+      const [range] = rangesOf(blocks, at, at + word.length);
+      expect(doc.textBetween(range!.from, range!.to)).toBe(word);
+      expect(positionOf(blocks, at)).toBe(range!.from);
+    }
+    expect(rangesOf(blocks, 0, text.length)).toHaveLength(2);
+  });
+});
+
+describe("a formatted part in the editor", () => {
+  const html = "<p>Hello <b>Noor</b>,</p><ol start=\"3\"><li>oak</li><li>ash<ul><li>dark</li></ul></li></ol><blockquote><p>Is it <i>there</i>?</p></blockquote><h2>Then</h2><p><br></p><p>A&nbsp;&amp; B&lt;C<br>See <a href=\"https://b.example/x?a=1&amp;b=2\">this <u>page</u></a>.</p><hr>";
+  it("r13_simple_formatting_survives_the_way_in_and_out", () => {
+    expect(beyond(html)).toEqual([]);
+    const once = formattedHtml(formattedDoc(html));
+    expect(formattedHtml(formattedDoc(once))).toBe(once);
+    expect(formattedDoc(once).eq(formattedDoc(html))).toBe(true);
+    expect(once).toContain('<a href="https://b.example/x?a=1&amp;b=2">this <u>page</u></a>');
+    expect(once).toContain("A\u00a0&amp; B&lt;C<br>See");
+    expect(once).toContain('<ol start="3">');
+    expect(once).toContain("<p><br></p>");
+  });
+  it("r13_what_it_would_lose_is_named", () => {
+    expect(beyond("<p style='margin:0'>x</p>")).toEqual(["styles"]);
+    expect(beyond("<table><tr><td>x</td></tr></table>")).toEqual(["tables"]);
+    expect(beyond("<p>x<img src=cid:a></p>")).toContain("pictures");
+    expect(beyond("<p>x</p><script>1</script>")).toEqual(["else"]);
+    expect(beyond("<a href=\"javascript:x()\">x</a>")).toEqual(["else"]);
+    expect(beyond("<p onclick=x>x</p>")).toEqual(["else"]);
+    expect(beyond("<html><head><meta charset=utf-8><title>t</title></head><body><div>x</div></body></html>")).toEqual([]);
+  });
+  it("f35_nothing_that_runs_or_loads_comes_out", () => {
+    const out = formattedHtml(formattedDoc("<p>a<script>x()</script><img src=x onerror=y()><a href=\"javascript:z()\">b</a><style>p{}</style></p><svg onload=q()></svg>\"<b onclick=1>c</b>"));
+    expect(out).not.toMatch(/script|img|javascript|style|svg|on\w+=/i);
+    expect(out).toContain("b");
+  });
+  it("r13_spaces_are_as_many_in_the_mail_as_on_the_screen", () => {
+    expect(htmlOfText("a   b\n c")).toBe("<p>a\u00a0\u00a0 b<br>\u00a0c</p>");
+    expect(htmlOfText("One.\r\n\r\nTwo & <three>.")).toBe("<p>One.</p>\n<p>Two &amp; &lt;three&gt;.</p>");
+  });
+  it("r13_the_plain_part_says_the_same_words", () => {
+    const doc = formattedDoc(html);
+    const text = textOfFormatted(doc);
+    expect(text).toContain("3. oak\n4. ash");
+    expect(text).toContain("> Is it there?");
+    expect(text).toContain("this page (https://b.example/x?a=1&b=2).");
+    expect(partsAgree(doc, text)).toBe(true);
+    expect(partsAgree(doc, text.replace("oak", "elm"))).toBe(false);
+    expect(partsAgree(formattedDoc("<p>Write to <a href=\"mailto:a@b.example\">a@b.example</a></p>"), "Write to a@b.example")).toBe(true);
+  });
+  it("r13_only_the_paragraph_that_changed_changes_in_the_text", () => {
+    const before = formattedDoc("<p>One  two</p><ul><li>a</li><li>b</li></ul><p>End</p>");
+    const after = formattedDoc("<p>One two</p><ul><li>a</li><li>b</li></ul><p>End here</p>");
+    expect(textFollowing(before, "One\ntwo\n\n* a\n* b\n\nEnd", after)).toBe("One\ntwo\n\n* a\n* b\n\nEnd here");
+  });
+  it("r13_a_change_that_both_parts_say_is_listed_once_and_put_back_in_both", () => {
+    const payload = { to: [{ email: "a@b.example" }], subject: "x", text: "Hello Noor,\n\nsee you on Friday.", html: "<p>Hello <b>Noor</b>,</p><p>see you on Friday.</p>" };
+    const before = fieldsOf(payload);
+    const after = { ...before, html: "<p>Hello <strong>Noor</strong>,</p>\n<p>see you on <strong>Monday</strong>.</p>", text: "Hello Noor,\n\nsee you on Monday." };
+    const list = changes(before, after);
+    expect(list.map((c) => [c.where, c.removed, c.added, c.paragraph])).toEqual([["html", "Friday", "Monday", 2]]);
+    const back = putBack(before, after, list[0]!);
+    expect(back.text).toBe(before.text);
+    expect(partsAgree(formattedDoc(back.html!), back.text)).toBe(true);
+    const bold = { ...before, html: "<p>Hello Noor,</p>\n<p>see you on Friday.</p>" };
+    const [formatting] = changes(before, bold);
+    expect([formatting?.where, formatting?.removed, formatting?.added, formatting?.at]).toEqual(["html", "", "", -1]);
+    expect(withFields(payload, putBack(before, bold, formatting!))).toEqual(payload);
+  });
+});
+
+describe("what is looked at while writing", () => {
+  it("r17_a_place_that_is_still_to_be_filled_is_found", () => {
+    const found = (text: string) => placeholders(text).map((x) => x.text);
+    expect(found("Dear {name}, order {{ order }} of [your company].")).toEqual(["{name}", "{{ order }}", "[your company]"]);
+    expect(found("Kind regards,\n[Your Name]\n[Ihr Name]")).toEqual(["[Your Name]", "[Ihr Name]"]);
+    expect(found("{ color: red } a[0] [1] [yourself] {} [see below] f(x) = {1, 2}")).toEqual([]);
+  });
+  it("r17_a_date_is_the_same_however_it_is_written_and_another_one_is_not", () => {
+    const fresh = (ours: string, theirs: string) => facts(ours, theirs).filter((r) => r.fresh).map((r) => r.text);
+    expect(fresh("It comes on 16.05.2026.", "Will it come on 16 May?")).toEqual([]);
+    expect(fresh("It comes on 2026-05-16.", "Will it come on May 16?")).toEqual([]);
+    expect(fresh("It comes on 16 June.", "Will it come on 16 May?")).toEqual(["16 June"]);
+    expect(fresh("It comes on Friday.", "Will it come on Thursday?")).toEqual(["Friday"]);
+    expect(fresh("Am Freitag, 16. Mai um 14 Uhr.", "Thursday 16 May")).toEqual(["Freitag, 16. Mai", "14 Uhr"]);
+    expect(fresh("It comes on Friday.", "When does it come?")).toEqual([]);
+    expect(fresh("It comes on 16/05/2026.", "On 16 May 2025?")).toEqual(["16/05/2026"]);
+  });
+  it("r17_sums_shares_and_counts_are_compared_too", () => {
+    const fresh = (ours: string, theirs: string) => facts(ours, theirs).filter((r) => r.fresh).map((r) => r.text);
+    expect(fresh("Six chairs: 1.240,00 €, 10 % off, in two weeks.", "It was 1240 EUR with 10 percent")).toEqual([]);
+    expect(fresh("You get 12 % off and 3 chairs.", "10 % off 2 chairs")).toEqual(["12 %", "3"]);
+    expect(facts("We refund it in 14 Tagen ohne Aufpreis.").filter((r) => r.fact).map((r) => r.text)).toEqual(["refund", "in 14 Tagen", "ohne Aufpreis"]);
+  });
+});

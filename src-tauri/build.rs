@@ -67,6 +67,9 @@ const COMMANDS: &[&str] = &[
     "outcome_hook",
     "set_outcome_hook",
     "remove_outcome_hook",
+    "snippets",
+    "set_snippet",
+    "remove_snippet",
 ];
 
 fn main() {

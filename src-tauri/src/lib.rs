@@ -109,6 +109,9 @@ pub fn run() -> ExitCode {
             commands::set_up::outcome_hook,
             commands::set_up::set_outcome_hook,
             commands::set_up::remove_outcome_hook,
+            commands::set_up::snippets,
+            commands::set_up::set_snippet,
+            commands::set_up::remove_snippet,
         ])
         .setup(move |app| {
             let (painted, seen) = mpsc::channel();

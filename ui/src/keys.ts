@@ -67,6 +67,7 @@ export const keys = [
   { id: "save", group: "editing", where: ["edit"], keys: ["mod+s"], typing: true, once: true },
   { id: "asSent", group: "editing", where: ["edit"], keys: ["mod+shift+p"], typing: true },
   { id: "editChanges", group: "editing", where: ["edit"], keys: ["mod+d"], typing: true, once: true },
+  { id: "snippet", group: "editing", where: ["edit"], keys: ["mod+j"], typing: true, once: true },
   { id: "bold", group: "editing", where: ["edit"], keys: ["mod+b"], typing: true, draftOnly: true },
   { id: "italic", group: "editing", where: ["edit"], keys: ["mod+i"], typing: true, draftOnly: true },
   { id: "underline", group: "editing", where: ["edit"], keys: ["mod+u"], typing: true, draftOnly: true },

@@ -6,6 +6,7 @@
 //! | `risk/domains` | look-alike domains, letters from two alphabets |
 //! | `risk/characters` | characters that turn the reading direction or cannot be seen |
 //! | `risk/files` | changed attachments, attachments that can run programs |
+//! | `risk/placeholders` | places that were meant to be filled |
 //! | `risk/html` | links that lead elsewhere than they say, text that is read by machines but not seen by people |
 
 mod characters;
@@ -13,9 +14,11 @@ mod domains;
 mod files;
 mod html;
 mod people;
+mod placeholders;
 
 pub use domains::{Domains, Likeness, likeness};
 pub use files::program_kind;
+pub use placeholders::{NAME_MAX as PLACE_NAME_MAX, name_of as place_name, places, unfilled};
 
 use crate::address::Mailbox;
 use crate::email::EmailView;
@@ -47,8 +50,8 @@ impl Weight {
 pub struct Finding {
     /// Stable name: `look_alike_domain`, `mixed_scripts`, `first_time`, `known_recipient`, `outside_domain`,
     /// `bcc_present`, `reply_to_differs`, `not_in_conversation`, `attachment_changed`, `can_run_programs`,
-    /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`. The engine adds
-    /// what needs the ledger or the mailbox: `split_reply`, `parent_missing`, `parent_differs` …
+    /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`,
+    /// `unfilled_placeholder`. The engine adds what needs the ledger or the mailbox: `split_reply`, `parent_missing`, `parent_differs` …
     pub code: &'static str,
     /// Path in the payload, or in the conversation with `conversation.` in front.
     pub field: String,
@@ -98,6 +101,7 @@ pub fn findings(email: &EmailView, conversation: Option<&Conversation>, known: &
     all.extend(domains::findings(email, conversation, known));
     all.extend(characters::findings(email, conversation));
     all.extend(files::findings(email, known));
+    all.extend(placeholders::findings(email));
     if let Some(html) = &email.html {
         all.extend(html::findings(html, "html"));
     }

@@ -1,7 +1,7 @@
 //! R17: what a person is shown before approving.
 
 use countersign_domain::email::EmailView;
-use countersign_domain::risk::{Domains, Finding, Known, Likeness, Weight, findings, likeness, program_kind};
+use countersign_domain::risk::{Domains, Finding, Known, Likeness, Weight, findings, likeness, places, program_kind};
 use countersign_domain::{Conversation, Payload};
 use serde_json::{Value, json};
 
@@ -363,6 +363,35 @@ fn f35_ordinary_mail_is_not_called_hidden() {
     ] {
         none(&html(body), "hidden_text");
     }
+}
+
+#[test]
+fn r17_a_place_that_was_not_filled_holds_wherever_it_stands() {
+    let found = |text: &str| places(text).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(found("Dear {name}, order {{ order }} of [your company]."), ["{name}", "{{ order }}", "[your company]"]);
+    assert_eq!(found("[Your Name], [Ihr Name], {Größe}"), ["[Your Name]", "[Ihr Name]", "{Größe}"]);
+    for honest in [
+        "{ color: red }",
+        "a[0] [1] [yourself] [see below]",
+        "{} {1} f = {1, 2}",
+        "{name",
+        "[your name\n]",
+        "{{name}",
+        "{",
+    ] {
+        assert!(places(honest).is_empty(), "{honest}: {:?}", places(honest));
+    }
+    let all = of(|v| {
+        v["subject"] = json!("Order {order}");
+        v["text"] = json!("Dear {name}, {name}");
+        v["html"] = json!("<style>p {color}</style><p>Dear <b>{</b>name}</p>");
+    });
+    for field in ["subject", "text", "html"] {
+        let finding = one(&all, "unfilled_placeholder", field);
+        assert_eq!((finding.weight, finding.holds), (Weight::Look, true), "{field}");
+    }
+    assert_eq!(one(&all, "unfilled_placeholder", "text").text, "Still to be filled: {name}.");
+    none(&html("<style>p {color}</style><script>let {a} = b</script><p>x</p>"), "unfilled_placeholder");
 }
 
 #[test]

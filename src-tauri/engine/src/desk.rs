@@ -7,7 +7,7 @@
 //! | `insights` | counts over a range of time; the bytes of one action |
 //! | `risks`, `follows`, `records` | findings, and what was cleared; the record at a CRM |
 //! | `decide` | edit, approve and the other decisions |
-//! | `files`, `preferences` | files a person attaches; what they set, backup, retention |
+//! | `files`, `preferences`, `snippets` | files a person attaches; what they set, backup, retention; canned texts |
 //! | `set_up`, `forms`, `outcomes` | destinations, sources, sending; destinations as the window sets them up; where a source is told of outcomes |
 
 mod decide;
@@ -23,6 +23,7 @@ mod preferences;
 mod records;
 mod risks;
 mod set_up;
+mod snippets;
 mod words;
 
 pub use document::sanitise;

@@ -11,7 +11,9 @@ mod insights;
 mod window;
 
 pub use insights::{CheckCount, InsightsDoc, SettledDoc, SourceShareDoc, TallyBin, TallyDoc, WireDoc};
-pub use window::{DestinationForm, FileDoc, FormFieldDoc, HeldRow, KindDoc, Preferences, PurgedDoc};
+pub use window::{
+    DestinationForm, FileDoc, FormFieldDoc, HeldRow, KindDoc, Preferences, PurgedDoc, SnippetDoc, SnippetField,
+};
 
 /// Times are RFC 3339 in UTC (`2026-11-02T09:15:00Z`), ids are texts such as `A-17`.
 pub type Time = String;
@@ -247,6 +249,9 @@ pub struct ActionDoc {
     /// The AI's first draft, when the shown payload differs from it (for the changes view).
     #[ts(type = "unknown")]
     pub first_payload: Option<serde_json::Value>,
+    /// The version before the shown one, where it isn't the AI's draft (for the changes view).
+    #[ts(type = "unknown")]
+    pub previous_payload: Option<serde_json::Value>,
     pub contract: Option<ContractDoc>,
     pub offers: Vec<OfferDoc>,
     pub journal: Vec<JournalDoc>,

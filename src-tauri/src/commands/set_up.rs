@@ -2,7 +2,7 @@
 
 use countersign_engine::desk::{NewOutcomeHook, NewSource, OutcomeHookDoc};
 use countersign_engine::view::{
-    DestinationForm, DestinationRow, DestinationTest, KindDoc, Preferences, ProbeStep, PurgedDoc, SourceRow,
+    DestinationForm, DestinationRow, DestinationTest, KindDoc, Preferences, ProbeStep, PurgedDoc, SnippetDoc, SourceRow,
 };
 use tauri::{AppHandle, Emitter, State};
 
@@ -202,4 +202,25 @@ pub(crate) async fn set_outcome_hook(shell: State<'_, Shell>, name: String, url:
 #[tauri::command]
 pub(crate) async fn remove_outcome_hook(shell: State<'_, Shell>, name: String) -> Answer<()> {
     told(async { shell.desk().await?.remove_outcome_hook(&name).await }.await)
+}
+
+/// Canned texts of the workspace that is shown.
+#[tauri::command]
+pub(crate) async fn snippets(shell: State<'_, Shell>) -> Answer<Vec<SnippetDoc>> {
+    told(async { shell.desk().await?.snippets().await }.await)
+}
+
+/// Adds one, or changes the one of the name `instead_of`.
+#[tauri::command]
+pub(crate) async fn set_snippet(
+    shell: State<'_, Shell>,
+    instead_of: Option<String>,
+    snippet: SnippetDoc,
+) -> Answer<Vec<SnippetDoc>> {
+    told(async { shell.desk().await?.set_snippet(instead_of.as_deref(), snippet).await }.await)
+}
+
+#[tauri::command]
+pub(crate) async fn remove_snippet(shell: State<'_, Shell>, name: String) -> Answer<Vec<SnippetDoc>> {
+    told(async { shell.desk().await?.remove_snippet(&name).await }.await)
 }

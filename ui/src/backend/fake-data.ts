@@ -159,6 +159,7 @@ export function email(id: string, letter: Letter, more: Partial<ActionDoc> = {})
     },
     draft: { source: "Inbox agent", run_id: `run-${counter}`, model: "any", reason: "answers the question", at },
     first_payload: null,
+    previous_payload: null,
     contract,
     offers: [],
     journal: [

@@ -7,6 +7,7 @@ import type { OutcomeHookDoc } from "../bindings/OutcomeHookDoc";
 import type { KindDoc } from "../bindings/KindDoc";
 import type { Preferences } from "../bindings/Preferences";
 import type { ProbeStep } from "../bindings/ProbeStep";
+import type { SnippetDoc } from "../bindings/SnippetDoc";
 import type { SourceRow } from "../bindings/SourceRow";
 import { ago, destinations } from "./fake-data";
 import type { Backend } from "./index";
@@ -25,7 +26,7 @@ type Part = Pick<
   Backend,
   | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "prepareDestination" | "setHold" | "setRepeats" | "pauseDestination" | "removeDestination"
   | "sources" | "addSource" | "revokeSource" | "outcomeHook" | "setOutcomeHook" | "removeOutcomeHook"
-  | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge"
+  | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge" | "snippets" | "setSnippet" | "removeSnippet"
 >;
 
 const field = (key: string, label: string, kind: string, required: boolean, help = "", choices: string[] = [], initial = "") => ({ key, label, kind, required, default: initial, choices, help });
@@ -50,6 +51,13 @@ export function setUp(world: World): Part {
     ["inbox-agent", { source: "inbox-agent", url: "https://agents.brackenhall.example/outcomes", calls: [call("msg_2041a", "A-1986", "delivered", 1, "answered 204", 30, null), call("msg_2038b", "A-2038", "waiting", 2, "answered 503", 12, ago(-2)), call("msg_1979c", "A-1979", "stopped", 8, "the connection was refused", 60 * 30, null)] }],
   ]);
   let preferences: Preferences = { undo_seconds: 10, expiry_hours: 72, notifications: true, notification_names: false, quiet_until: null, quiet_from: null, quiet_to: null, secrets: "keychain", passphrase: true, home: "/home/noor/.local/share/countersign", backup_file: "/home/noor/.local/share/countersign-202611301014.backup", version: "0.1.0" };
+  let snippets: SnippetDoc[] = flag("empty")
+    ? []
+    : [
+        { name: "Delivery moved", text: "Dear {name},\n\nyour order {order} now comes on {date}. There is no extra charge.\n\nKind regards,\nNoor Brackley", fields: [{ name: "name", kind: "text" }, { name: "order", kind: "number" }, { name: "date", kind: "date" }] },
+        { name: "Opening hours", text: "We are in the workshop from Monday to Friday, 8:00 to 16:00.", fields: [] },
+        { name: "Price per chair", text: "Regluing the joints costs {price} a chair.", fields: [{ name: "price", kind: "amount" }] },
+      ];
   const get = (name: string) => mailboxes.find((m) => m.name === name) ?? refuse("not_found", `There is no destination ${name}.`, { field: "name" });
 
   async function probe(kind: string, values: Record<string, string | undefined>, secret: string): Promise<ProbeStep[]> {
@@ -142,6 +150,18 @@ export function setUp(world: World): Part {
     async backUp(file) {
       if (!file.startsWith("/")) refuse("bad_input", "a whole path is needed, from the root of the disk", { field: "file" });
       return structuredClone(preferences);
+    },
+    snippets: async () => structuredClone(snippets),
+    async setSnippet(insteadOf, snippet) {
+      if (!snippet.name.trim()) refuse("bad_input", "1 to 80 characters are expected", { field: "name" });
+      const left = snippets.filter((one) => one.name !== insteadOf);
+      if (left.some((one) => one.name.toLowerCase() === snippet.name.trim().toLowerCase())) refuse("conflict", "another snippet has this name", { field: "name" });
+      snippets = [...left, { ...structuredClone(snippet), name: snippet.name.trim() }].sort((a, b) => a.name.localeCompare(b.name));
+      return structuredClone(snippets);
+    },
+    async removeSnippet(name) {
+      snippets = snippets.filter((one) => one.name !== name);
+      return structuredClone(snippets);
     },
     async purge() {
       decide();

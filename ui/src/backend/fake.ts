@@ -11,6 +11,7 @@ import type { Overview } from "../bindings/Overview";
 import type { ProbeStep } from "../bindings/ProbeStep";
 import { bytesOf } from "../lib/base64";
 import { emailOf } from "../lib/payload";
+import { placeholders } from "../lib/placeholders";
 import type { Backend, View } from "./index";
 import { insightsOf, pastRows, tallyOf } from "./fake-counts";
 import { OWNER, ago, destinations, email, fakeFiles, finding, notTakenRows, seeds, seq } from "./fake-data";
@@ -305,7 +306,11 @@ export async function makeFake(): Promise<Backend> {
     async findings(id, payload) {
       const mail = emailOf(payload);
       const added = [...mail.to, ...mail.cc, ...mail.bcc].map((box, i) => ({ box, i })).filter(({ box }) => !JSON.stringify(get(id).payload).includes(box.email));
-      return [...get(id).findings, ...added.map(({ box, i }) => finding("first_time", `cc[${i}].email`, "note", `You have never written to ${box.email}.`, false))];
+      const unfilled = (["subject", "text"] as const).flatMap((field) => {
+        const open = [...new Set(placeholders(mail[field] ?? "").map((place) => place.text))];
+        return open.length ? [finding("unfilled_placeholder", field, "look", `Still to be filled: ${open.join(", ")}.`, true)] : [];
+      });
+      return [...get(id).findings.filter((f) => f.code !== "unfilled_placeholder"), ...unfilled, ...added.map(({ box, i }) => finding("first_time", `cc[${i}].email`, "note", `You have never written to ${box.email}.`, false))];
     },
     async clearFinding(id, code, field) {
       const doc = get(id);
@@ -317,6 +322,8 @@ export async function makeFake(): Promise<Backend> {
       const doc = get(id);
       if (doc.payload_version !== replaces) refuse("conflict", `Version ${doc.payload_version} is current.`, { action: id });
       doc.first_payload ??= doc.payload;
+      doc.previous_payload = doc.payload_version > 1 && doc.payload !== doc.first_payload ? doc.payload : null;
+      doc.findings = await fake.findings(id, payload);
       doc.payload = payload;
       doc.payload_version++;
       doc.payload_hash = await hash(doc, payload);

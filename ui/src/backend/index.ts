@@ -22,6 +22,7 @@ import type { Preferences } from "../bindings/Preferences";
 import type { ProbeStep } from "../bindings/ProbeStep";
 import type { PurgedDoc } from "../bindings/PurgedDoc";
 import type { SearchFilters } from "../bindings/SearchFilters";
+import type { SnippetDoc } from "../bindings/SnippetDoc";
 import type { SourceRow } from "../bindings/SourceRow";
 import type { TallyDoc } from "../bindings/TallyDoc";
 import type { WireDoc } from "../bindings/WireDoc";
@@ -103,6 +104,11 @@ export interface Backend {
   setNotifications(on: boolean, names: boolean): Promise<Preferences>;
   setQuietHours(from: string | null, to: string | null): Promise<Preferences>;
   quietUntilTomorrow(on: boolean): Promise<Preferences>;
+  /** Canned texts of the workspace, by name; each change answers with all of them. */
+  snippets(): Promise<SnippetDoc[]>;
+  /** `insteadOf`: the name of the one that is changed; null adds one. */
+  setSnippet(insteadOf: string | null, snippet: SnippetDoc): Promise<SnippetDoc[]>;
+  removeSnippet(name: string): Promise<SnippetDoc[]>;
   backUp(file: string): Promise<Preferences>;
   purge(days: number): Promise<PurgedDoc>;
   /** The answer to `onQuit`. */

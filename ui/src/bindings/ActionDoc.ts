@@ -38,4 +38,8 @@ by_word_of: string | null, created_at: string, changed_at: string, conversation:
 /**
  * The AI's first draft, when the shown payload differs from it (for the changes view).
  */
-first_payload: unknown, contract: ContractDoc | null, offers: Array<OfferDoc>, journal: Array<JournalDoc>, };
+first_payload: unknown, 
+/**
+ * The version before the shown one, where it isn't the AI's draft (for the changes view).
+ */
+previous_payload: unknown, contract: ContractDoc | null, offers: Array<OfferDoc>, journal: Array<JournalDoc>, };

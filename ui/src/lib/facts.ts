@@ -89,6 +89,16 @@ export function facts(text: string, against = ""): Run[] {
   return runs;
 }
 
+const wholeDate = new RegExp(`^(?:${day}|${dated})$`, "iu");
+const wholeSum = new RegExp(`^(?:${money})$`, "iu");
+/** Whether the whole of a text is a day as it is written in a letter. */
+export function isDate(text: string): boolean {
+  return wholeDate.test(text);
+}
+export function isSum(text: string): boolean {
+  return wholeSum.test(text);
+}
+
 /** What the customer wrote, as far as a draft can be compared with it. */
 export function theirWords(conversation: { subject?: string | null; text?: string | null; html?: string | null } | null | undefined): string {
   if (!conversation) return "";

@@ -4,14 +4,16 @@ import { type Key, KeyReader, type KeyId, type Place, keys } from "../keys";
 import { app } from "./app.svelte";
 
 type Handlers = Partial<Record<KeyId, (event: KeyboardEvent) => void | boolean>>;
-type Layer = { places: readonly Place[]; handlers: Handlers };
+/** Something a screen offers in the palette by a name of its own. */
+export type Named = { label: string; icon: string; run: () => void };
+type Layer = { places: readonly Place[]; handlers: Handlers; named: () => readonly Named[] };
 
 const layers: Layer[] = [];
 const reader = new KeyReader();
 
 /** Inside `$effect`: these places are on screen and these commands have a meaning. */
-export function offer(places: readonly Place[], handlers: Handlers): () => void {
-  const layer = { places, handlers };
+export function offer(places: readonly Place[], handlers: Handlers, named: () => readonly Named[] = () => []): () => void {
+  const layer = { places, handlers, named };
   layers.push(layer);
   return () => {
     layers.splice(layers.indexOf(layer), 1);
@@ -32,6 +34,11 @@ export function commands(): { key: Key; run: () => void }[] {
     if (run) out.push({ key, run: () => void run(new KeyboardEvent("keydown")) });
   }
   return out;
+}
+
+/** What has a name of its own here, and no key. */
+export function named(): readonly Named[] {
+  return layers.flatMap((layer) => layer.named());
 }
 
 function target(event: KeyboardEvent): { text: boolean; draft: boolean } {

@@ -194,4 +194,8 @@ export const told = {
   htmlBeyond: (what: string) => ({ what }),
   changesFromVersion: (n: number, version: number) => ({ n, version }),
   theVersion: (version: number) => ({ version }),
+  snippetTextSays: (place: string) => ({ place }),
+  snippetNamed: (name: string) => ({ name }),
+  editNamed: (name: string) => ({ name }),
+  removeNamed: (name: string) => ({ name }),
 };

@@ -14,6 +14,9 @@ const TAGS_MAX: usize = 6_000;
 const SELECTORS_MAX: usize = 500;
 const SHOWN_MAX: usize = 60;
 const FINDINGS_MAX: usize = 20;
+/// Where a new line begins in the words.
+const BLOCKS: [&str; 14] =
+    ["p", "div", "br", "li", "ul", "ol", "tr", "td", "h1", "h2", "h3", "h4", "blockquote", "table"];
 const WHITE: u32 = 0xff_ff_ff;
 
 pub(super) fn findings(html: &str, field: &str) -> Vec<Finding> {
@@ -25,6 +28,28 @@ pub(super) fn findings(html: &str, field: &str) -> Vec<Finding> {
     let mut all = links(&document, field);
     all.extend(hidden(&document, field));
     all
+}
+
+/// The words a person is shown, blocks apart; None where it is too large to be read.
+pub(super) fn words(html: &str) -> Option<String> {
+    if html.bytes().filter(|b| *b == b'<').count() > TAGS_MAX {
+        return None;
+    }
+    let document = Html::parse_document(html);
+    let mut out = String::new();
+    for node in document.tree.root().descendants() {
+        match node.value() {
+            Node::Text(text) => {
+                let inside = node.parent().and_then(ElementRef::wrap).map(|e| e.value().name());
+                if !matches!(inside, Some("style" | "script" | "title" | "template")) {
+                    out.push_str(text);
+                }
+            }
+            Node::Element(element) if BLOCKS.contains(&element.name()) => out.push('\n'),
+            _ => {}
+        }
+    }
+    Some(out)
 }
 
 /// Text as it is read: spaces run together, invisible characters gone.

@@ -131,6 +131,8 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
     let payload = shown.and_then(value_of).unwrap_or(serde_json::Value::Null);
     let drafted = detail.payloads.iter().rev().find(|p| p.by.starts_with("source "));
     let first_payload = drafted.filter(|p| p.version != row.payload_version).and_then(value_of);
+    let previous = detail.payloads.iter().rev().find(|p| p.version < row.payload_version);
+    let previous_payload = previous.filter(|p| drafted.is_none_or(|d| d.version < p.version)).and_then(value_of);
     let duplicates = detail.deliveries.iter().filter(|d| d.disposition == "duplicate").count();
     let drafted_at = drafted.map_or(row.created_at, |p| p.at);
     let mut wire_hash = record.wire_hash;
@@ -226,6 +228,7 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
             at: drafted_at.to_string(),
         },
         first_payload,
+        previous_payload,
         contract: beside.contract,
         offers: words::offers(&beside.scene),
         journal: detail

@@ -8,7 +8,7 @@ use super::Desk;
 use super::risks::PARENT_WITHIN;
 use crate::failure::Failure;
 use countersign_connectors::{Record, Survey};
-use countersign_domain::risk::{Finding, Weight};
+use countersign_domain::risk::{Finding, Weight, unfilled};
 use countersign_domain::{ActionId, Payload, PersonId, Sealed};
 use countersign_ledger::Detail;
 use serde_json::Value;
@@ -92,7 +92,11 @@ impl Desk {
     }
 
     pub(super) async fn record_findings(&self, id: ActionId, payload: &Payload) -> Result<Vec<Finding>, Failure> {
-        Ok(self.shown(id).await?.map_or_else(Vec::new, |survey| findings(&survey, payload)))
+        let mut all = self.shown(id).await?.map_or_else(Vec::new, |survey| findings(&survey, payload));
+        let text = |field: &'static str| Some((field, payload.value()[field].as_str()?));
+        let texts = ["subject", "title", "text"].into_iter().filter_map(text);
+        all.extend(texts.filter_map(|(field, text)| unfilled(field, text)));
+        Ok(all)
     }
 }
 

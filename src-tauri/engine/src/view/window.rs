@@ -53,6 +53,25 @@ pub struct Preferences {
     pub version: String,
 }
 
+/// A canned text of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct SnippetDoc {
+    /// What it is found by; each once.
+    pub name: String,
+    /// With a `{name}` for each field.
+    pub text: String,
+    pub fields: Vec<SnippetField>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct SnippetField {
+    pub name: String,
+    /// `text`, `number`, `amount`, `date`, `email`.
+    pub kind: String,
+}
+
 /// What retention has taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[ts(export)]

@@ -37,6 +37,7 @@ export const keys = {
     save: "Save for later",
     asSent: "Show as it will be sent",
     editChanges: "Changes while you write",
+    snippet: "Insert a snippet",
     bold: "Bold",
     italic: "Italic",
     underline: "Underline",

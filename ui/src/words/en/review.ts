@@ -176,6 +176,7 @@ export const review = {
     hidden_text: "Hidden text",
     link_differs: "Link leads elsewhere",
     html_not_checked: "Formatting not checked",
+    unfilled_placeholder: "Still to be filled",
     split_reply: "Answers more than one message",
     customer_wrote_again: "The customer wrote again",
     parent_missing: "Message not found",

@@ -35,6 +35,32 @@ export const writing = {
   changeHtmlAdded: "Formatted part added",
   changeFormatting: "Formatting",
 
+  // Snippets
+  snippets: "Snippets",
+  snippetsSay: "Texts you use again and again, of this workspace. What stands between braces is filled in when you insert one.",
+  insertSnippet: "Snippet",
+  insertIt: "Insert",
+  findSnippet: "Find a snippet",
+  noSnippets: "No snippets yet. Add one in Settings.",
+  noSnippetFound: "No snippet has these words.",
+  snippetFieldsSay: "A field that stays empty is marked in the draft and has to be filled before you approve.",
+  snippetNamed: "Snippet: {name}",
+  fromConversation: "from the conversation",
+  fieldKind: { text: "Text", number: "Number", amount: "Amount", date: "Date", email: "Email address" },
+  fieldNumberBad: "A number is expected, such as 4471.",
+  fieldAmountBad: "An amount is expected, such as 45 € or 10 %.",
+  fieldDateBad: "A day is expected, such as 16 May or Friday.",
+  addSnippet: "Add a snippet",
+  editNamed: "Edit {name}",
+  removeNamed: "Remove {name}",
+  snippetName: "Name",
+  snippetText: "Text",
+  snippetTextSays: "Write {place} where something is to be filled in. The customer’s name, address and numbers are taken from the conversation where it says them.",
+  snippetFields: "What each field takes",
+  snippetSaved: "Snippet saved.",
+  snippetRemoveSays: "Drafts it was put into keep its words.",
+  saveIt: "Save",
+
   // Places to be filled
   unfilled: "This place is still to be filled",
 } as const;

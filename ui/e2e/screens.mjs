@@ -33,6 +33,11 @@ const reword = async (page) => {
   await tick(page);
   await tick(page);
 };
+const formatted = async (page) => {
+  await page.waitForSelector(DRAFT);
+  await page.evaluate(() => window.__fake.redraft("A-2041", "Hello Marta,\n\nOrder 4471 leaves our workshop on Thursday 16 May:\n\n- two oak benches\n- one table\n\nSee our delivery terms (https://brackenhall.example/terms).", { html: "<p>Hello <b>Marta</b>,</p><p>Order 4471 leaves our workshop on <b>Thursday 16 May</b>:</p><ul><li>two oak benches</li><li>one table</li></ul><p>See <a href='https://brackenhall.example/terms'>our delivery terms</a>.</p>" }));
+  await page.waitForSelector("[data-part=plain]");
+};
 const armed = (page) => page.waitForSelector("[data-armed=true]");
 const addUntil = (step) => async (page) => {
   await page.click("[data-do=add]");
@@ -55,6 +60,13 @@ export const screens = [
   { name: "02-deal", hash: "#/awaiting/A-2044", after: async (p) => { await p.waitForSelector(".strip"); await press(p, "2"); await p.waitForSelector(".fieldsbox"); } },
   { name: "02-unseen", hash: "#/awaiting/A-2048", after: (p) => press(p, "c") },
   { name: "02-formatted", hash: "#/awaiting/A-2048", after: async (p) => { await p.click(".col--theirs .ib--sm"); await p.waitForSelector("iframe"); } },
+  { name: "02-pdf", hash: "#/awaiting/A-2041", after: async (p) => { await p.click("[data-do=file]"); await p.waitForSelector("[data-pdf='1']"); } },
+  { name: "03-edit-changes", hash: "#/edit/A-2041", after: async (p) => { await reword(p); await press(p, "Control+d"); await p.waitForSelector(`${DRAFT} ins`); } },
+  { name: "03-edit-formatted", hash: "#/edit/A-2041", after: async (p) => { await formatted(p); await p.waitForSelector("[data-text=formatted]"); await p.focus(DRAFT); } },
+  { name: "03-edit-parts", hash: "#/edit/A-2041", after: async (p) => { await formatted(p); await p.click("[data-part=plain]"); await p.focus(DRAFT); await p.keyboard.type("Otherwise: {date}. "); await p.waitForSelector("[data-do=html-from-text]"); } },
+  { name: "03-snippets", hash: "#/edit/A-2041", after: async (p) => { await p.focus(DRAFT); await press(p, "Control+j"); await p.waitForSelector("#snips"); } },
+  { name: "03-snippet-fields", hash: "#/edit/A-2041", after: async (p) => { await p.focus(DRAFT); await press(p, "Control+j"); await p.waitForSelector("#snips"); await press(p, "Enter"); await p.waitForSelector("#fill"); } },
+  { name: "13-snippet", hash: "#/settings", after: async (p) => { await p.click("[data-snippet='Delivery moved'] .btn"); await p.waitForSelector("#snip-text"); } },
   { name: "03-edit", hash: "#/edit/A-2041", after: reword },
   { name: "03-edit-changes", hash: "#/edit/A-2041", after: async (p) => { await reword(p); await p.click("[role=radio] >> nth=1"); } },
   { name: "04-held", hash: "#/awaiting/A-2041", after: async (p) => { await armed(p); await press(p, "Control+Enter"); await p.waitForSelector("[data-toast]"); await p.click("[role=option] >> nth=0"); await p.waitForSelector(".sign--held"); } },

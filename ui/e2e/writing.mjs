@@ -192,6 +192,26 @@ export const writing = [
     await page.click("[data-do=from-version]");
     await until("one", async () => /^1 change from version 3/.test((await page.textContent(".changes h3")) ?? ""));
   }],
+  ["r13_in_review_changes_are_shown_from_the_draft_and_from_the_version_before", at, async (page) => {
+    await open(page, "One two and three.");
+    for (const words of ["One two and four.", "One five and four."]) {
+      await rewrite(page, words);
+      await saved(page, "A-2041", (p) => p.text === words);
+      await armed(page);
+      if (words.includes("two")) {
+        await press(page, "e");
+        await page.waitForSelector(DRAFT);
+      }
+    }
+    const marked = () => page.$$eval("#draft .body--pre :is(ins, del)", (all) => all.map((x) => x.textContent).join(" "));
+    await press(page, "d");
+    await until("from the draft", async () => (await marked()) === "two five three four");
+    await press(page, "d");
+    await until("from the version before", async () => (await marked()) === "two five");
+    assert.match(await page.textContent(".colhead >> text=With changes from version"), /version 3/);
+    await press(page, "d");
+    await until("off", async () => (await marked()) === "");
+  }],
   ["r17_facts_that_differ_from_the_conversation_are_underlined_while_they_are_written", at, async (page) => {
     await open(page, "Order 4471 comes on Friday.");
     await tabTo(page, DRAFT);
@@ -199,5 +219,110 @@ export const writing = [
     await page.keyboard.type(" Order 4417 costs 99 €.");
     await until("both", async () => (await page.$$eval(`${DRAFT} .fact--new`, (all) => all.map((x) => x.textContent))).join() === "4417,99 €");
     assert.equal(await page.getAttribute(`${DRAFT} .fact--new`, "title").then((x) => /customer/.test(x)), true);
+  }],
+  ["r13_a_snippet_is_put_in_by_keyboard_with_what_the_conversation_says", at, async (page) => {
+    await open(page, "Hello,\n");
+    await tabTo(page, DRAFT);
+    await press(page, "Control+End", "Control+j");
+    await page.waitForSelector("#snips");
+    await page.keyboard.type("moved");
+    await until("one", async () => (await page.locator("#snips [role=option]").count()) === 1);
+    await press(page, "Enter");
+    await page.waitForSelector("#fill");
+    assert.deepEqual(await page.$$eval("#fill input", (all) => all.map((x) => x.value)), ["Marta Lindqvist", "4471", ""]);
+    await until("the open field has the focus", () => page.evaluate(() => document.activeElement?.id === "fill-2"));
+    await page.keyboard.type("soon");
+    await press(page, "Enter");
+    await page.waitForSelector("#fill-2-h");
+    await page.fill("#fill-2", "21 May");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog[open]", { state: "detached" });
+    await until("put in", async () => /Dear Marta Lindqvist,\n\nyour order 4471 now comes on 21 May\./.test(await draftText(page)));
+    assert.equal(await page.evaluate(() => document.activeElement?.hasAttribute("data-text")), true, "one writes on where it was put in");
+    await page.keyboard.type(" Yours.");
+    const after = await saved(page, "A-2041", (p) => /Yours\.$/.test(p.text));
+    assert.match(after.text, /^Hello,\nDear Marta/);
+  }],
+  ["r17_a_place_that_was_not_filled_holds_the_approval_back", at, async (page) => {
+    await open(page, "Hello,\n");
+    await tabTo(page, DRAFT);
+    await press(page, "Control+End", "Control+k");
+    await page.waitForSelector("[role=combobox]");
+    await page.keyboard.type("Snippet: Price");
+    await press(page, "Enter");
+    await page.waitForSelector("#fill");
+    await tabTo(page, "[data-do=insert]");
+    await press(page, "Enter");
+    await page.waitForSelector(`${DRAFT} .unfilled`);
+    await until("it holds", async () => /Still to be filled/.test((await page.textContent(".insp")) ?? ""));
+    await armed(page).catch(() => undefined);
+    await press(page, "Control+Enter");
+    await tick(page);
+    assert.equal(await state(page, "A-2041"), "prepared");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("Regluing costs 45 € a chair.");
+    await until("nothing holds", async () => !/Still to be filled/.test((await page.textContent(".insp")) ?? ""));
+    await armed(page);
+    await press(page, "Control+Enter");
+    await until("approved", async () => (await state(page, "A-2041")) === "approved");
+  }],
+  ["r13_snippets_are_added_changed_and_removed_by_keyboard", { hash: "#/settings" }, async (page) => {
+    await page.waitForSelector("[data-do=add-snippet]");
+    await tabTo(page, "[data-do=add-snippet]", 120);
+    await press(page, "Enter");
+    await page.waitForSelector("#snip-name");
+    await page.keyboard.type("opening hours");
+    await press(page, "Tab");
+    await page.keyboard.type("Order {order} is ready, {first_name}.");
+    assert.deepEqual(await page.$$eval(".in--kind", (all) => all.map((x) => x.value)), ["number", "text"]);
+    await tabTo(page, "[data-do=save-snippet]");
+    await press(page, "Enter");
+    await page.waitForSelector("#snip-name-h");
+    await page.fill("#snip-name", "Ready");
+    await press(page, "Enter");
+    await page.waitForSelector("[data-snippet=Ready]");
+    await page.click("[data-snippet=Ready] .btn--quiet");
+    await page.waitForSelector("dialog[open] [data-do=go]");
+    await page.click("dialog[open] [data-do=go]");
+    await page.waitForSelector("[data-snippet=Ready]", { state: "detached" });
+  }],
+  ["r12_the_pages_of_a_pdf_are_drawn_and_nothing_is_fetched", at, async (page) => {
+    await armed(page);
+    const asked = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.click("[data-do=file]");
+    await page.waitForSelector("[data-pdf='1']");
+    assert.match(await page.textContent(".fileview"), /Page 1 of 2/);
+    const ink = () => page.$eval(".pdf__p", (canvas) => { const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data; let dark = 0; for (let i = 0; i < data.length; i += 4) if (data[i] < 128) dark++; return dark; });
+    const first = await ink();
+    assert.ok(first > 2000, `drawn: ${first}`);
+    assert.match(await page.textContent(".fileview"), /Delivery note 4471/, "read aloud too");
+    await tabTo(page, "[data-do=page-next]");
+    await press(page, "Enter");
+    await page.waitForSelector("[data-pdf='2']");
+    assert.notEqual(await ink(), first);
+    assert.deepEqual(asked.filter((path) => !path.startsWith("/assets/")), []);
+  }],
+  ["r12_a_broken_a_locked_or_another_file_is_told_in_words", { hash: "#/edit/A-2041" }, async (page) => {
+    await page.waitForSelector(DRAFT);
+    const pdf = (body) => Buffer.from(`%PDF-1.4\n${body}`);
+    await page.setInputFiles("[data-file]", [
+      { name: "broken.pdf", mimeType: "application/pdf", buffer: pdf("1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer << /Root 1 0 R >>\n%%EOF") },
+      { name: "noise.pdf", mimeType: "application/pdf", buffer: pdf("\x00\x01\xff not a document".repeat(40)) },
+      { name: "locked.pdf", mimeType: "application/pdf", buffer: pdf("1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [] /Count 0 >>\nendobj\n3 0 obj\n<< /Filter /Standard /V 1 /R 2 /O <0101010101010101010101010101010101010101010101010101010101010101> /U <0202020202020202020202020202020202020202020202020202020202020202> /P -4 >>\nendobj\ntrailer << /Root 1 0 R /Encrypt 3 0 R /ID [<00><00>] /Size 4 >>\n%%EOF") },
+      { name: "page.pdf", mimeType: "application/pdf", buffer: Buffer.from("<html><script>window.ran=1</script>") },
+    ]);
+    await until("all attached", async () => (await page.locator(".att").count()) === 5);
+    for (const [name, words] of [["broken", /can’t be read/], ["noise", /can’t be read/], ["locked", /protected with a password/], ["page", /can’t be shown here/]]) {
+      await page.click(`.att[title="${name}.pdf"] [data-do=file]`);
+      await until(name, async () => words.test((await page.textContent(".fileview").catch(() => "")) ?? ""));
+      await press(page, "Escape");
+      await page.waitForSelector("dialog[open]", { state: "detached" });
+    }
+    assert.equal(await page.evaluate(() => window.ran), undefined);
+    await page.evaluate(() => window.__fake.swap("A-2041"));
+    await page.click(".att [data-do=file] >> nth=0");
+    await until("another file", async () => /not the file with this fingerprint/.test((await page.textContent(".fileview").catch(() => "")) ?? ""));
+    page.problems = page.problems.filter((told) => !/pdf/i.test(told));
   }],
 ];

@@ -7,6 +7,7 @@ import { placeholders } from "../src/lib/placeholders";
 import { beyond, formattedDoc, formattedHtml, htmlOfText, partsAgree, textFollowing, textOfFormatted } from "../src/lib/prose/formatted";
 import { plainDoc, plainText } from "../src/lib/prose/plain";
 import { blocksOf, positionOf, rangesOf, readingText } from "../src/lib/prose/reading";
+import { fieldsIn, filled, fits, known } from "../src/lib/snippets";
 
 describe("a plain text in the editor", () => {
   it("f14_every_text_comes_out_as_it_went_in", () => {
@@ -115,5 +116,32 @@ describe("what is looked at while writing", () => {
     expect(fresh("Six chairs: 1.240,00 €, 10 % off, in two weeks.", "It was 1240 EUR with 10 percent")).toEqual([]);
     expect(fresh("You get 12 % off and 3 chairs.", "10 % off 2 chairs")).toEqual(["12 %", "3"]);
     expect(facts("We refund it in 14 Tagen ohne Aufpreis.").filter((r) => r.fact).map((r) => r.text)).toEqual(["refund", "in 14 Tagen", "ohne Aufpreis"]);
+  });
+});
+
+describe("snippets", () => {
+  const talk = (subject: string, text: string) => ({ from_name: "Marta Lindqvist", from_email: "marta@fjordkeramik.example", subject, received_at: null, message_id: null, text, html: null, checked: "" }) as never;
+  it("r13_fields_are_those_of_the_text_and_keep_their_kind", () => {
+    expect(fieldsIn("{name} {order} {due date} {name}", [{ name: "order", kind: "text" }])).toEqual([{ name: "name", kind: "text" }, { name: "order", kind: "text" }, { name: "due date", kind: "date" }]);
+  });
+  it("r13_what_the_conversation_says_is_filled_in_and_nothing_is_guessed", () => {
+    const say = (name: string, kind: string, subject: string, text = "") => known({ name, kind }, talk(subject, text), "Noor");
+    expect(say("first_name", "text", "")).toBe("Marta");
+    expect(say("email", "email", "")).toBe("marta@fjordkeramik.example");
+    expect(say("order", "number", "Delivery date for order 4471", "Will order 4471 come?")).toBe("4471");
+    expect(say("order", "number", "Bestellnummer und Bestellung Nr. B-20117")).toBe("B-20117");
+    expect(say("invoice number", "number", "", "Invoice no. 2026/118 is wrong")).toBe("2026/118");
+    expect(say("order", "number", "order 4471", "or order 4472")).toBe("");
+    expect(say("price", "amount", "", "it was 45 €")).toBe("");
+    expect(known({ name: "sender", kind: "text" }, null, "Noor")).toBe("Noor");
+  });
+  it("r13_values_go_into_their_places_and_an_empty_one_stays_open", () => {
+    const one = { name: "x", text: "Dear {name}, {order} and {name}. [your name]", fields: [] };
+    expect(filled(one, { name: "Marta $& {order}", order: " " })).toBe("Dear Marta $& {order}, {order} and Marta $& {order}. [your name]");
+  });
+  it("r13_a_value_fits_its_kind", () => {
+    const good: [string, string[]][] = [["number", ["4471", "B-20117", "2026/118"]], ["amount", ["45 €", "1.240,00 €", "10 %", "EUR 5".replace("EUR 5", "5 EUR")]], ["date", ["16 May", "Friday", "16.05.2026", "Donnerstag, 16. Mai"]], ["email", ["a@b.example"]], ["text", ["anything"]]];
+    for (const [kind, values] of good) for (const value of values) expect(fits(kind, value), `${kind} ${value}`).toBe(true);
+    for (const [kind, value] of [["number", "soon"], ["amount", "cheap"], ["amount", "45"], ["date", "soon"], ["email", "marta"]] as const) expect(fits(kind, value), `${kind} ${value}`).toBe(false);
   });
 });

@@ -9,6 +9,7 @@ import { keys } from "../src/words/en/keys";
 import { review } from "../src/words/en/review";
 import { setup } from "../src/words/en/setup";
 import { views } from "../src/words/en/views";
+import { writing } from "../src/words/en/writing";
 import type { Catalogue } from "../src/words/shape";
 import { localeOf, tagOf } from "../src/words/language.svelte";
 import { told } from "../src/words/told";
@@ -37,7 +38,7 @@ const languages: Record<string, Catalogue> = { en, de };
 
 describe("every language", () => {
   it("r37_no_name_is_used_twice_in_the_parts_of_a_catalogue", () => {
-    const names = [charts, keys, review, setup, views].flatMap((part) => Object.keys(part));
+    const names = [charts, keys, review, setup, views, writing].flatMap((part) => Object.keys(part));
     expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
   });
 

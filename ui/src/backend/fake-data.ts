@@ -1,5 +1,6 @@
 // What the in-memory engine starts with: the people and texts of the mock-ups, one request in every state.
 
+import { pdfDigest, programDigest, textDigest } from "./fake-files";
 import { record, records, repeatable } from "./fake-records";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ContractDoc } from "../bindings/ContractDoc";
@@ -75,12 +76,6 @@ export const destinations: DestinationRow[] = [
     contracts: ["crm.note", "crm.task"].map((effect) => ({ destination: "Customer records", kind: "hubspot", effect, if_answer_lost: "We look it up, then you decide. Nothing is sent again by itself.", recognises_repeat: "No. A second one would be a second message, so we never send one by ourselves.", can_be_looked_up: "By our reference, after a delay. Not finding it proves nothing.", certainty: 2, sources: ["developers.hubspot.com, notes, read 2026-11-02"] })),
   },
 ];
-
-/** The bytes of pretend files, by digest, for looking at them. */
-export const fakeFiles: Record<string, string> = {
-  ["5b".repeat(32)]: btoa("Lieferplan\n\nDonnerstag, 16. Mai: Abholung\nDienstag, 21. Mai: Lieferung"),
-  ["5c".repeat(32)]: btoa("MZ not a document"),
-};
 
 export type Seed = Partial<ActionDoc> & { id: string };
 
@@ -204,7 +199,7 @@ Noor Brackley
 Brackenhall Workshop`;
 
 function withFile(doc: ActionDoc, filename: string, size: number): ActionDoc {
-  (doc.payload as { attachments: unknown[] }).attachments.push({ filename, content_type: filename.endsWith(".txt") ? "text/plain" : "application/pdf", size, sha256: "5b".repeat(32) });
+  (doc.payload as { attachments: unknown[] }).attachments.push({ filename, content_type: filename.endsWith(".txt") ? "text/plain" : "application/pdf", size, sha256: filename.endsWith(".txt") ? textDigest : pdfDigest });
   return doc;
 }
 
@@ -311,7 +306,7 @@ Noor Brackley`,
     "A-2048",
     { name: "Ac\u200bme Priya Raman", email: "priya@raman-events.example", subject: "Tables for Saturday 🎉 one more bench?", theirs: "Hi!\n\nThe 🎉 is on Saturday, could we have one more bench?\n\nPriya", ours: "Hi Priya,\n\nOne more bench is no problem. It comes with the tables on Saturday, between 8 and 9.\n\nNoor", minutes: 115 },
   );
-  (priya.payload as { attachments: unknown[] }).attachments.push({ filename: "invoice\u202efdp.exe", content_type: "application/pdf", size: 18_100, sha256: "5c".repeat(32) });
+  (priya.payload as { attachments: unknown[] }).attachments.push({ filename: "invoice\u202efdp.exe", content_type: "application/pdf", size: 18_100, sha256: programDigest });
   priya.findings = [finding("can_run_programs", "attachments[0]", "stop", "The true type of this file is exe. Its name hides that with an unseen character.", true)];
   if (priya.conversation) priya.conversation.html = "<p>Hi!</p><p>The <b>🎉</b> is on Saturday, could we have one more <a href=\"https://bench.elsewhere.example/x\">www.brackenhall.example/bench</a>?</p><p>Priya</p>";
   out.push(priya);

@@ -14,7 +14,8 @@ import { emailOf } from "../lib/payload";
 import { placeholders } from "../lib/placeholders";
 import type { Backend, View } from "./index";
 import { insightsOf, pastRows, tallyOf } from "./fake-counts";
-import { OWNER, ago, destinations, email, fakeFiles, finding, notTakenRows, seeds, seq } from "./fake-data";
+import { OWNER, ago, destinations, email, finding, notTakenRows, seeds, seq } from "./fake-data";
+import { fakeFiles } from "./fake-files";
 import { setUp } from "./fake-setup";
 
 const ask = new URLSearchParams(typeof location === "undefined" ? "" : location.search);
@@ -541,6 +542,8 @@ export async function makeFake(): Promise<Backend> {
         doc.payload_hash = await hash(doc, doc.payload);
         tell([id], null);
       },
+      /** The first file of a draft turns into another one under the same digest. */
+      swap: (id: string) => files.set(emailOf(docs.get(id)?.payload).attachments[0]?.sha256 ?? "", btoa("%PDF-1.4 another file")),
       payload: (id: string) => docs.get(id)?.payload,
       state: (id: string) => docs.get(id)?.state,
       approvals: (id: string) => docs.get(id)?.approvals.length,

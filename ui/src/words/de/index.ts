@@ -19,5 +19,6 @@ import { keys } from "./keys";
 import { review } from "./review";
 import { setup } from "./setup";
 import { views } from "./views";
+import { writing } from "./writing";
 
-export const de: Catalogue = { ...charts, ...keys, ...review, ...setup, ...views };
+export const de: Catalogue = { ...charts, ...keys, ...review, ...setup, ...views, ...writing };

@@ -178,6 +178,7 @@ export const review: Like<typeof source> = {
     hidden_text: "Versteckter Text",
     link_differs: "Link führt woandershin",
     html_not_checked: "Formatierung nicht geprüft",
+    unfilled_placeholder: "Noch auszufüllen",
     split_reply: "Beantwortet mehr als eine Nachricht",
     customer_wrote_again: "Der Kunde hat wieder geschrieben",
     parent_missing: "Nachricht nicht gefunden",

@@ -35,6 +35,20 @@ export const writing = {
   changeHtmlAdded: "Formatted part added",
   changeFormatting: "Formatting",
 
+  withChangesFrom: "With changes from version {version}",
+
+  // Looking at files
+  fileReading: "Reading the file…",
+  fileOther: "What came back is not the file with this fingerprint, so it isn’t shown.",
+  pdfPage: "Page {at, number} of {of, number}",
+  pdfPageOf: "{name}, page {at, number}",
+  pdfBefore: "Page before",
+  pdfNext: "Next page",
+  pdfBroken: "This PDF can’t be read. It may be damaged: look at it elsewhere before you approve it.",
+  pdfLocked: "This PDF is protected with a password, so its pages can’t be shown here.",
+  pdfSlow: "This PDF takes too long to draw, so we stopped. Look at it elsewhere before you approve it.",
+  pdfDrawn: "Drawn here from the file with this fingerprint. Nothing in it was run or fetched; letters whose font isn’t in the file may look different or be missing.",
+
   // Snippets
   snippets: "Snippets",
   snippetsSay: "Texts you use again and again, of this workspace. What stands between braces is filled in when you insert one.",
@@ -45,7 +59,7 @@ export const writing = {
   noSnippetFound: "No snippet has these words.",
   snippetFieldsSay: "A field that stays empty is marked in the draft and has to be filled before you approve.",
   snippetNamed: "Snippet: {name}",
-  fromConversation: "from the conversation",
+  fieldFrom: "{kind}, from the conversation",
   fieldKind: { text: "Text", number: "Number", amount: "Amount", date: "Date", email: "Email address" },
   fieldNumberBad: "A number is expected, such as 4471.",
   fieldAmountBad: "An amount is expected, such as 45 € or 10 %.",

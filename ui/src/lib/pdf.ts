@@ -2,7 +2,7 @@
 // nothing it names is fetched, its fonts are drawn as outlines, and a page that takes too long is given up.
 
 import type { PDFDocumentProxy, PDFWorker } from "pdfjs-dist";
-import workerUrl from "pdfjs-dist/build/pdf.worker.min.mjs?url";
+import workerUrl from "pdfjs-dist/legacy/build/pdf.worker.min.mjs?url";
 
 export type Refusal = "locked" | "broken" | "slow";
 export class PdfRefused extends Error {
@@ -34,7 +34,7 @@ function within<T>(work: Promise<T>, stop: () => void): Promise<T> {
 }
 
 export async function openPdf(bytes: Uint8Array<ArrayBuffer>): Promise<Pages> {
-  const pdfjs = await import("pdfjs-dist");
+  const pdfjs = await import("pdfjs-dist/legacy/build/pdf.mjs");
   const thread = new Worker(workerUrl, { type: "module" });
   let worker: PDFWorker | null = null;
   let pdf: PDFDocumentProxy;

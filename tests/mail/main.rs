@@ -6,3 +6,6 @@ mod crm;
 mod cuts;
 mod delivery;
 mod kills;
+mod letterbox;
+mod letterbox_faults;
+mod letters;

@@ -385,6 +385,13 @@ pub struct Serve {
     /// there, with the answer or the reason beside it
     #[arg(long, value_name = "DIR")]
     pub watch: Option<PathBuf>,
+    /// Destination of the kind mailbox of which one folder (unless named: Countersign) is watched for proposals by mail,
+    /// each signed by its source; a message moves to accepted or refused below the folder. May be repeated
+    #[arg(long, value_name = "NAME[:FOLDER]")]
+    pub watch_mailbox: Vec<String>,
+    /// How often it is looked at
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub watch_mailbox_every: u64,
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@
 //! | `mime`, `mime/check`, `preview` | the message, rendered deterministically; its self-check; what a person is shown of the bytes |
 //! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`] — the only function with an outside effect |
 //! | `site`, `mail_api` | what HTTP kinds have in common: their table; the connector of all that send mail |
-//! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; and filing a copy |
+//! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; filing a copy; the letterbox |
 //! | `survey` | the record an action touches, as the destination shows it before an approval |
 //! | `providers` | the list; in `providers/NAME` `contract.toml` (facts with their source), `mod.rs` (code), `answers/` (recorded replies with the outcome each must get) |
 //!
@@ -104,6 +104,7 @@ pub use boot::BootTime;
 pub use conversation::{Parent, Situation};
 pub use error::{Halted, SetupCode, SetupError, Unrenderable};
 pub use login::Login;
+pub use mailbox::Letterbox;
 pub use preview::{Preview, PreviewAttachment};
 pub use registry::{DestinationConfig, FormField, Kind, Learned, Provider, Settings, connect, kinds, parse};
 pub use survey::{Record, Survey};
@@ -216,6 +217,10 @@ pub trait Connector: Send + Sync {
     /// [`Connector::read`] made of the reply must be unclear until then.
     async fn confirm(&self, _order: &Countersigned, answer: Answer, _login: &Login) -> Answer {
         answer
+    }
+    /// The folder of its mailbox that documents come into by mail. None where there is no mailbox.
+    fn letterbox(&self, _folder: &str) -> Option<Letterbox<'_>> {
+        None
     }
     /// Asks the destination for our key. Read-only. `noted`: what [`Poised::noted`] gave on earlier attempts that may have
     /// done something, oldest first.

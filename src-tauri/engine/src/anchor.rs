@@ -191,11 +191,16 @@ pub(crate) async fn compare(ledger: &Ledger, keychain: &Keychain, home: &Home) -
     Ok(None)
 }
 
+/// Why dispatch is frozen, if it is.
+pub(crate) async fn frozen(ledger: &Ledger) -> Result<Option<Frozen>, Failure> {
+    let stored = ledger.setting(FROZEN).await?.unwrap_or_default();
+    Ok((!stored.is_empty()).then(|| Frozen::stored(&stored)))
+}
+
 impl Core {
     /// Why dispatch is frozen, if it is.
     pub async fn frozen(&self) -> Result<Option<Frozen>, Failure> {
-        let stored = self.ledger.setting(FROZEN).await?.unwrap_or_default();
-        Ok((!stored.is_empty()).then(|| Frozen::stored(&stored)))
+        frozen(&self.ledger).await
     }
 
     /// Compares with the anchor and freezes on a mismatch.

@@ -1,12 +1,17 @@
 //! What a source does: propose, and ask about its own actions. There is no approve in this file (R09, R10).
 //!
-//! Every door (loopback HTTP, command line, later MCP and folders) ends here, so one proposal makes one action whichever way
+//! Every door (loopback HTTP, command line, MCP, folders, mail) ends here, so one proposal makes one action whichever way
 //! it came.
 
 pub mod folder;
 pub mod http;
+pub mod mail;
+mod signed;
 
-use crate::anchor::may_have_been_sent;
+pub use signed::SECRET_PREFIX;
+pub(crate) use signed::sign;
+
+use crate::anchor::{Frozen, frozen, may_have_been_sent};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::desk::{contract_in_words, key_doc, source_action};
@@ -156,6 +161,11 @@ impl Intake {
         Ok(None)
     }
 
+    /// Why dispatch is frozen, if it is. A restored or copied home must not take away what is meant for the one that goes on.
+    async fn frozen(&self) -> Result<Option<Frozen>, Failure> {
+        frozen(&self.ledger).await
+    }
+
     /// Takes a proposal in, whole or not at all.
     ///
     /// # Errors
@@ -234,6 +244,16 @@ impl Intake {
         let adopted = may_have_been_sent(&self.ledger, record.id()).await?.is_some();
         Ok(source_action(record, asked, filing.as_ref(), 0, adopted, self.clock.now()))
     }
+}
+
+/// Whether a delivery was recorded and nothing of it taken.
+fn turned_down(answer: &ProposalAnswer) -> bool {
+    answer.actions.iter().any(|a| matches!(a.disposition.as_str(), "conflict" | "not_permitted" | "not_taken"))
+}
+
+/// Whether it is ours to mend (a locked keychain, a full disk) and no fault of what was handed in, which stays where it is.
+fn is_ours(failure: &Failure) -> bool {
+    matches!(failure.code, Code::Internal | Code::Locked | Code::Frozen | Code::Integrity)
 }
 
 fn rate() -> Rate {

@@ -6,7 +6,7 @@
 
 use crate::core::Core;
 use crate::failure::Failure;
-use crate::intake::http::sign;
+use crate::intake::sign;
 use countersign_connectors::notice::Listener;
 use countersign_ledger::OutcomeCall;
 use std::collections::BTreeSet;

@@ -33,12 +33,12 @@ pub(super) fn as_root(program: &str) -> Command {
     command
 }
 
-pub(super) fn write(dir: &Scratch, ports: &Ports) {
+pub(super) fn write(dir: &Scratch, ports: &Ports, capabilities: &str) {
     let t = dir.path().to_str().expect("temp paths are plain");
     certificates(dir);
     let users: String = USERS.iter().map(|user| format!("{user}:{{PLAIN}}{PASSWORD}::::::\n")).collect();
     dir.write("dc/users", users);
-    dir.write("dc/dovecot.conf", dovecot(t, ports));
+    dir.write("dc/dovecot.conf", dovecot(t, ports, capabilities));
     dir.write("pf/etc/main.cf", main_cf(t, ports));
     dir.write("pf/etc/master.cf", master_cf(ports));
     for folder in ["dc/run", "dc/state", "dc/mail", "pf/spool", "pf/data"] {
@@ -91,7 +91,8 @@ fn certificates(dir: &Scratch) {
     ]);
 }
 
-fn dovecot(t: &str, ports: &Ports) -> String {
+fn dovecot(t: &str, ports: &Ports, capabilities: &str) -> String {
+    let told = if capabilities.is_empty() { String::new() } else { format!("  imap_capability = {capabilities}\n") };
     let Ports { imap, imaps, lmtp, sasl, .. } = ports;
     let folders = ["Drafts", "Sent", "Trash"]
         .map(|name| format!("  mailbox {name} {{\n    special_use = \\{name}\n    auto = subscribe\n  }}\n"))
@@ -161,7 +162,7 @@ service stats {{
 }}
 protocol imap {{
   mail_max_userip_connections = 100
-}}
+{told}}}
 "
     )
 }

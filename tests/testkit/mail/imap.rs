@@ -46,9 +46,14 @@ impl Imap {
 
     /// Puts a message into a folder by APPEND.
     pub fn append(&mut self, folder: &str, raw: &[u8]) {
+        self.append_with(folder, "(\\Seen)", raw);
+    }
+
+    /// The same with flags and arrival as APPEND takes them: `(\Deleted) "30-Nov-2026 12:00:00 +0000"`.
+    pub fn append_with(&mut self, folder: &str, attributes: &str, raw: &[u8]) {
         self.tag += 1;
         let tag = format!("t{}", self.tag);
-        write!(self.writer, "{tag} APPEND \"{folder}\" (\\Seen) {{{}}}\r\n", raw.len())
+        write!(self.writer, "{tag} APPEND \"{folder}\" {attributes} {{{}}}\r\n", raw.len())
             .expect("IMAP takes the command");
         let go = self.line();
         assert!(go.starts_with('+'), "IMAP append: {go}");
@@ -60,6 +65,17 @@ impl Imap {
                 return;
             }
         }
+    }
+
+    /// Whether there is such a folder.
+    pub fn has(&mut self, folder: &str) -> bool {
+        self.run(&format!("EXAMINE \"{folder}\"")).ok
+    }
+
+    /// Makes a folder.
+    pub fn create(&mut self, folder: &str) {
+        let reply = self.run(&format!("CREATE \"{folder}\""));
+        assert!(reply.ok, "IMAP create: {}", reply.last);
     }
 
     /// Removes every message of a folder for good.

@@ -65,6 +65,11 @@ impl MailServers {
     /// When a server is not installed or does not start. Needs root, or sudo without a password (Postfix runs as
     /// several users).
     pub fn start() -> MailServers {
+        MailServers::offering("")
+    }
+
+    /// The same, with Dovecot telling of exactly these capabilities after the login; empty: of all it has.
+    pub fn offering(capabilities: &str) -> MailServers {
         let sudo = config::sudo();
         let stop =
             format!("{sudo} postfix -c \"$D/pf/etc\" stop; {sudo} sh -c '{STOP_DOVECOT}' \"$D\"; {sudo} rm -rf \"$D\"");
@@ -78,7 +83,7 @@ impl MailServers {
             lmtp: ports::free(),
             sasl: ports::free(),
         };
-        config::write(&dir, &ports);
+        config::write(&dir, &ports, capabilities);
         let servers = MailServers { dir, ports, up: Mutex::new(false) };
         servers.up();
         servers

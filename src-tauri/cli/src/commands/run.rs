@@ -6,10 +6,13 @@ use crate::session::{Needs, Session};
 use countersign_domain::{ActionId, State};
 use countersign_engine::intake::folder::Folder;
 use countersign_engine::intake::http;
+use countersign_engine::intake::mail::WatchedMailbox;
 use countersign_engine::sandbox_home::Embedded;
 use countersign_engine::{Code, Core, Desk, Dispatcher, Failure, Frozen, Handled, Intake};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub async fn dispatch(s: &Session, a: Dispatch) -> Ended {
@@ -174,6 +177,10 @@ pub async fn serve(s: &Session, a: Serve) -> Ended {
     let embedded = Embedded::start(&core).await?;
     let intake = Intake::open(&core).await?;
     let folder = a.watch.as_deref().map(|dir| Folder::open(dir, intake.clone())).transpose()?;
+    let mut mailboxes = Vec::new();
+    for which in &a.watch_mailbox {
+        mailboxes.push(WatchedMailbox::open(which, intake.clone()).await?);
+    }
     let intake = Arc::new(intake);
     let address = listener.local_addr().map_err(|e| Failure::internal(e.to_string()))?;
     let stop = until_signal()?;
@@ -185,7 +192,20 @@ pub async fn serve(s: &Session, a: Serve) -> Ended {
             folder.watch(stop.clone()).await;
         }
     };
-    let (served, (), ()) = tokio::join!(door, dispatcher.run(stop.clone()), watch);
+    let every = Duration::from_secs(a.watch_mailbox_every);
+    // Tasks of their own: a server's large message is read beside the worker, not in its turn.
+    let mut mail = JoinSet::new();
+    for mailbox in mailboxes {
+        mail.spawn(mailbox.watch(every, stop.clone()));
+    }
+    let mail = async {
+        while let Some(ended) = mail.join_next().await {
+            if ended.is_err() {
+                tracing::error!("the watch of a mailbox broke off inside the program; start again to go on with it");
+            }
+        }
+    };
+    let (served, (), (), ()) = tokio::join!(door, dispatcher.run(stop.clone()), watch, mail);
     leave(embedded).await;
     served.map_err(|e| Failure::internal(format!("the door broke: {}", e.kind())))?;
     Ok(0)

@@ -1,7 +1,7 @@
 //! Headers of somebody's message. Strangers write them, so everything is read with suspicion.
 
 use countersign_domain::email::Mailbox;
-use mailparse::{MailHeader, MailHeaderMap as _};
+use mailparse::{MailHeader, MailHeaderMap as _, ParsedMail};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,25 @@ impl Headers {
 /// Runs a parser over a stranger's bytes. A panic in it is "cannot be read", not the end of the program.
 pub(crate) fn guarded<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
+}
+
+/// Lines that begin as a boundary does, in one message. Every multipart inside another and every part needs one.
+const BOUNDARIES_MAX: usize = 250;
+/// Lines of one message; each header field needs one.
+const LINES_MAX: usize = 1_000_000;
+
+/// A stranger's message, parsed. The parser calls itself for each multipart inside another, and running out of stack cannot
+/// be caught; so what it would have to go through is counted first.
+pub(crate) fn parsed(bytes: &[u8]) -> Option<ParsedMail<'_>> {
+    let (mut lines, mut boundaries) = (0_usize, 0_usize);
+    for line in bytes.split(|b| *b == b'\n') {
+        lines += 1;
+        boundaries += usize::from(line.starts_with(b"--"));
+    }
+    if lines > LINES_MAX || boundaries > BOUNDARIES_MAX {
+        return None;
+    }
+    guarded(|| mailparse::parse_mail(bytes).ok())
 }
 
 pub(crate) fn of(headers: &[MailHeader<'_>]) -> Headers {
@@ -156,6 +175,18 @@ mod tests {
     fn subjects_of_one_thread_are_the_same() {
         assert_eq!(base_subject("Re: AW:  Delivery  slot"), base_subject("delivery slot"));
         assert_ne!(base_subject("Reply: x"), base_subject("x"));
+    }
+
+    #[test]
+    fn multiparts_inside_each_other_without_end_do_not_end_the_program() {
+        let nested = |depth: usize| {
+            let level = |n| format!("Content-Type: multipart/mixed; boundary=b{n}x\r\n\r\n--b{n}x\r\n");
+            (0..depth).map(level).collect::<String>() + "Subject: x\r\n\r\nthe innermost"
+        };
+        let deep = nested(BOUNDARIES_MAX);
+        assert_eq!(parsed(deep.as_bytes()).unwrap().parts().count(), BOUNDARIES_MAX + 1);
+        assert!(parsed(nested(100_000).as_bytes()).is_none());
+        assert!(parsed("a:\n".repeat(LINES_MAX + 1).as_bytes()).is_none());
     }
 
     #[test]

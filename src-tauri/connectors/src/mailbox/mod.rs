@@ -1,13 +1,17 @@
-//! A mailbox over IMAP, read-only but for the copy in Sent. A thin layer: every call has a time limit after which the
+//! A mailbox over IMAP, read-only but for the copy in Sent and the letterbox. A thin layer: every call has a time limit after which the
 //! connection is dropped, and every argument is quoted and checked, because the client below takes raw text and a line
 //! break in it would be a second command.
 
 mod append;
 pub mod headers;
+mod letterbox;
+mod post;
 pub mod query;
 
 pub use append::Appended;
 pub use headers::Headers;
+pub use letterbox::{Letterbox, OpenLetterbox, Post, Shelf};
+pub use post::{Handed, NoDocument};
 
 use crate::login::Login;
 use crate::providers::mailbox::config::Security;
@@ -43,6 +47,8 @@ pub enum MailboxError {
     Odd,
     /// No folder is marked as Sent or has one of its usual names.
     NoSentFolder,
+    /// The folder has another use, and everything would be taken out of it.
+    Reserved,
 }
 
 impl MailboxError {
@@ -56,6 +62,7 @@ impl MailboxError {
             MailboxError::Refused(words) => format!("the mailbox said no: {words}"),
             MailboxError::Odd => "the mailbox gave an answer that could not be read".into(),
             MailboxError::NoSentFolder => "the mailbox has no Sent folder; name it in sent_folder".into(),
+            MailboxError::Reserved => "this folder has another use; name one that is for nothing else".into(),
         }
     }
 
@@ -67,7 +74,10 @@ impl MailboxError {
     /// Whether asking again soon is pointless.
     pub fn pauses(&self) -> bool {
         match self {
-            MailboxError::Unreached(_) | MailboxError::Login(_) | MailboxError::NoSentFolder => true,
+            MailboxError::Unreached(_)
+            | MailboxError::Login(_)
+            | MailboxError::NoSentFolder
+            | MailboxError::Reserved => true,
             MailboxError::Timeout | MailboxError::Lost | MailboxError::Refused(_) | MailboxError::Odd => false,
         }
     }
@@ -185,6 +195,8 @@ const USUAL_SENT: [&str; 5] = ["sent", "sent items", "sent messages", "inbox.sen
 
 struct Folder {
     name: String,
+    /// Between the levels of the hierarchy; None where there are none.
+    separator: Option<String>,
     attributes: Vec<NameAttribute<'static>>,
 }
 
@@ -213,6 +225,7 @@ impl Session {
             match reply.parsed() {
                 Response::MailboxData(MailboxDatum::List(told)) => folders.push(Folder {
                     name: told.name.to_string(),
+                    separator: told.delimiter.as_deref().map(str::to_owned),
                     attributes: told.name_attributes.iter().map(|a| a.clone().into_owned()).collect(),
                 }),
                 Response::Done { tag: of, status: Status::Ok, .. } if *of == tag => return Ok(folders),

@@ -2,7 +2,7 @@
 
 use super::Desk;
 use crate::failure::Failure;
-use crate::intake::http::SECRET_PREFIX;
+use crate::intake::SECRET_PREFIX;
 use crate::keychain::{LoginSecret, random};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

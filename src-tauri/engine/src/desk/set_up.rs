@@ -4,7 +4,7 @@ use super::Desk;
 use super::forms::PAUSED_BY_HAND;
 use crate::failure::{Code, Failure};
 use crate::home::LIVE;
-use crate::intake::http::SECRET_PREFIX;
+use crate::intake::SECRET_PREFIX;
 use crate::intake::{REFUSED_AT_THE_DOOR, token_hash};
 use crate::keychain::{LoginSecret, SANDBOX, random};
 use crate::settings::present;

@@ -6,9 +6,9 @@
 //! Whoever writes a file either renames it into place or finishes it within one round: it is taken once it stayed as it was
 //! from one round to the next. Taken and not yet moved when the process ended, it is taken again, and is a duplicate.
 
-use super::Intake;
 use super::http::BODY_LIMIT;
-use crate::failure::{Code, Failure};
+use super::{Intake, is_ours, turned_down};
+use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -120,10 +120,7 @@ impl Folder {
         };
         let (taken, told) = match answer {
             Ok((taken, told)) => (taken, told),
-            // Ours to mend, not the file's fault: it stays.
-            Err(failure) if matches!(failure.code, Code::Internal | Code::Locked | Code::Frozen | Code::Integrity) => {
-                return Err(failure);
-            }
+            Err(failure) if is_ours(&failure) => return Err(failure),
             Err(failure) => (false, json!({ "error": failure.doc() })),
         };
         put_away(file, if taken { ACCEPTED } else { REFUSED }, &told)?;
@@ -133,10 +130,8 @@ impl Folder {
     async fn hand_in(&self, source: &str, document: &[u8]) -> Result<(bool, Value), Failure> {
         let source = self.intake.by_name(source).await?;
         let answer = self.intake.propose(&source, document).await?;
-        let turned_down =
-            answer.actions.iter().any(|a| matches!(a.disposition.as_str(), "conflict" | "not_permitted" | "not_taken"));
         let told = serde_json::to_value(&answer).map_err(|e| Failure::internal(e.to_string()))?;
-        Ok((!turned_down, told))
+        Ok((!turned_down(&answer), told))
     }
 }
 

@@ -5,12 +5,10 @@
 mod gate;
 mod openapi;
 mod repeat;
-mod signed;
 
 pub use openapi::document as openapi_document;
-pub use signed::SECRET_PREFIX;
-pub(crate) use signed::sign;
 
+use super::signed::{Missing, Signature, TOLERANCE};
 use super::{Intake, PER_MINUTE, Permitted};
 use crate::failure::{Code, Failure};
 use crate::view::{ErrorDoc, ProposalAnswer, SourceAction};
@@ -24,7 +22,6 @@ use axum::routing::{get, post};
 use repeat::{Kept, Repeats, Seen, Ticket};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use signed::{Signature, Unsigned};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -279,27 +276,19 @@ impl Door {
             self.within_rate(&source)?;
             return Ok((source, read(headers, body).await?));
         }
-        let now = self.intake.now();
-        let signature = match Signature::read(headers, now) {
+        let unsigned = |field, why: &str| no(StatusCode::UNAUTHORIZED, "not_permitted", why, Some(field));
+        let signature = match Signature::read(headers) {
             None => return Err(unauthorised()),
-            Some(Err(Unsigned::Missing(name))) => {
-                return Err(no(
-                    StatusCode::UNAUTHORIZED,
-                    "not_permitted",
-                    "this header is missing or unreadable",
-                    Some(name),
-                ));
-            }
-            Some(Err(Unsigned::Time)) => {
-                let why = "signed more than five minutes ago or ahead: a recording, or a clock that is off";
-                return Err(no(StatusCode::UNAUTHORIZED, "not_permitted", why, Some("webhook-timestamp")));
-            }
+            Some(Err(Missing(name))) => return Err(unsigned(name, "this header is missing or unreadable")),
             Some(Ok(signature)) => signature,
         };
+        if !signature.is_timely(self.intake.now(), TOLERANCE) {
+            let why = "signed more than five minutes ago or ahead: a recording, or a clock that is off";
+            return Err(unsigned("webhook-timestamp", why));
+        }
         let body = read(headers, body).await?;
-        let source = self.intake.by_signature(|secret| signature.holds(secret, &body)).await?.ok_or_else(|| {
-            no(StatusCode::UNAUTHORIZED, "not_permitted", "no source has signed this", Some("webhook-signature"))
-        })?;
+        let source = self.intake.by_signature(|secret| signature.holds(secret, &body)).await?;
+        let source = source.ok_or_else(|| unsigned("webhook-signature", "no source has signed this"))?;
         self.within_rate(&source)?;
         Ok((source, body))
     }

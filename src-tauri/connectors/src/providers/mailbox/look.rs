@@ -5,7 +5,7 @@
 use super::MailboxDestination;
 use crate::letter::Letter;
 use crate::login::Login;
-use crate::mailbox::headers::{folded, guarded};
+use crate::mailbox::headers::{folded, guarded, parsed};
 use crate::mailbox::query::{Query, header};
 use crate::mailbox::{Headers, MailboxError, Session};
 use crate::mime::KEY_HEADER;
@@ -191,7 +191,7 @@ async fn report(session: &mut Session, marks: &Marks, from: Option<u32>) -> Resu
 
 /// What a report says of our message, and how surely it is ours.
 fn report_of(bytes: &[u8], marks: &Marks) -> Option<(String, Strength)> {
-    let mail = mailparse::parse_mail(bytes).ok()?;
+    let mail = parsed(bytes)?;
     if mail.ctype.mimetype != "multipart/report" {
         return None;
     }

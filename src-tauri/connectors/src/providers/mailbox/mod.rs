@@ -8,7 +8,7 @@ mod situation;
 mod trial;
 
 use crate::letter::Letter;
-use crate::mailbox::Imap;
+use crate::mailbox::{Imap, Letterbox};
 use crate::registry::{Learned, Provider, Settings};
 use crate::transport::reply::answer;
 use crate::transport::smtp::{self, Envelope};
@@ -180,6 +180,10 @@ impl Connector for MailboxDestination {
             tokio::join!(smtp::log_in(&self.smtp, login, self.patience(), &|_| {}), self.note(login));
         let poised = session.map_err(halted)?.approach(&envelope, noted).await.map_err(halted)?;
         Ok(Poised::Smtp(poised))
+    }
+
+    fn letterbox(&self, folder: &str) -> Option<Letterbox<'_>> {
+        self.mailbox().map(|imap| Letterbox::new(imap, folder))
     }
 
     async fn look(&self, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting {

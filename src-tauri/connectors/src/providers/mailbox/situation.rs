@@ -4,7 +4,7 @@ use super::MailboxDestination;
 use super::look::Marks;
 use crate::conversation::{Parent, Situation};
 use crate::login::Login;
-use crate::mailbox::headers::{base_subject, folded, guarded, of};
+use crate::mailbox::headers::{base_subject, folded, guarded, of, parsed};
 use crate::mailbox::query::{self, Query, header};
 use crate::mailbox::{Headers, MailboxError, Session, Use};
 use countersign_domain::email::threading;
@@ -231,7 +231,7 @@ fn compare(told: &Conversation, headers: Headers, bytes: Option<&[u8]>) -> Paren
         fields.push("subject");
     }
     // The source may have cut quotes and signatures off; it must not have added anything.
-    let real = bytes.and_then(|b| guarded(|| plain_text(&mailparse::parse_mail(b).ok()?)));
+    let real = bytes.and_then(|b| guarded(|| plain_text(&parsed(b)?)));
     if let (Some(told), Some(real)) = (told.text.as_deref(), real)
         && !squeezed(&real).contains(&squeezed(told))
     {

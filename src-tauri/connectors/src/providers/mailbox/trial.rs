@@ -84,7 +84,7 @@ impl<'a> Steps<'a> {
             MailboxError::Unreached(Unreached::Offline(_)) => SetupCode::Unreachable,
             MailboxError::Unreached(Unreached::Timeout) | MailboxError::Timeout => SetupCode::Timeout,
             MailboxError::Login(_) => SetupCode::Login,
-            MailboxError::NoSentFolder => SetupCode::NotPossible,
+            MailboxError::NoSentFolder | MailboxError::Reserved => SetupCode::NotPossible,
             MailboxError::Lost | MailboxError::Refused(_) | MailboxError::Odd => SetupCode::Protocol,
         };
         let text = e.text();

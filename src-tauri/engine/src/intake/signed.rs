@@ -1,4 +1,4 @@
-//! Proposals signed by the Standard Webhooks headers in place of a bearer token.
+//! Proposals signed by the Standard Webhooks headers: over HTTP in place of a bearer token, by mail always.
 
 use axum::http::HeaderMap;
 use base64::Engine as _;
@@ -8,8 +8,10 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::time::Duration;
 
-/// How far the sender's clock may be off, either way.
-const TOLERANCE: Duration = Duration::from_secs(5 * 60);
+/// How far the sender's clock may be off, either way; and how long a request may be under way.
+pub(super) const TOLERANCE: Duration = Duration::from_secs(5 * 60);
+/// The fields that make a signature.
+pub(super) const NAMES: [&str; 3] = ["webhook-id", "webhook-timestamp", "webhook-signature"];
 /// How a signing secret is written down.
 pub const SECRET_PREFIX: &str = "whsec_";
 
@@ -19,20 +21,16 @@ pub(super) struct Signature<'h> {
     id: &'h str,
     timestamp: &'h str,
     signatures: &'h str,
+    signed_at: Timestamp,
 }
 
+/// A header of the three is missing or not readable, while others are there.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unsigned {
-    /// A header is missing or not readable.
-    Missing(&'static str),
-    /// Older or newer than the tolerance: a recording played back, or a clock that is off.
-    Time,
-}
+pub(super) struct Missing(pub(super) &'static str);
 
 impl<'h> Signature<'h> {
-    /// None when the request carries no such header at all.
-    pub(super) fn read(headers: &'h HeaderMap, now: Timestamp) -> Option<Result<Signature<'h>, Unsigned>> {
-        const NAMES: [&str; 3] = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+    /// None when there is no such header at all.
+    pub(super) fn read(headers: &'h HeaderMap) -> Option<Result<Signature<'h>, Missing>> {
         if NAMES.iter().all(|name| !headers.contains_key(*name)) {
             return None;
         }
@@ -40,16 +38,21 @@ impl<'h> Signature<'h> {
             let mut all = headers.get_all(name).iter();
             match (all.next().and_then(|v| v.to_str().ok()), all.next()) {
                 (Some(value), None) if !value.is_empty() => Ok(value),
-                _ => Err(Unsigned::Missing(name)),
+                _ => Err(Missing(name)),
             }
         };
         Some((|| {
-            let found = Signature { id: one(NAMES[0])?, timestamp: one(NAMES[1])?, signatures: one(NAMES[2])? };
-            let seconds: i64 = found.timestamp.parse().map_err(|_| Unsigned::Missing(NAMES[1]))?;
+            let (id, timestamp, signatures) = (one(NAMES[0])?, one(NAMES[1])?, one(NAMES[2])?);
+            let seconds: i64 = timestamp.parse().map_err(|_| Missing(NAMES[1]))?;
             let signed_at = Timestamp::from_millis(seconds.saturating_mul(1000));
-            let off = now.since(signed_at).max(signed_at.since(now));
-            if off > TOLERANCE { Err(Unsigned::Time) } else { Ok(found) }
+            Ok(Signature { id, timestamp, signatures, signed_at })
         })())
+    }
+
+    /// Whether it was signed at most `age` before `at`, or no further after it than clocks differ. Anything else is a
+    /// recording played back, or a clock that is off.
+    pub(super) fn is_timely(&self, at: Timestamp, age: Duration) -> bool {
+        at.since(self.signed_at) <= age && self.signed_at.since(at) <= TOLERANCE
     }
 
     /// Whether one of the signatures is that of `secret` over this body. Compared in constant time.
@@ -105,26 +108,24 @@ mod tests {
     #[test]
     fn r09_the_published_example_verifies_and_any_change_does_not() {
         let map = headers(ID, &AT.to_string(), SIGNED);
-        let good = Signature::read(&map, at(AT)).unwrap().unwrap();
+        let good = Signature::read(&map).unwrap().unwrap();
         assert!(good.holds(SECRET, BODY));
         assert_eq!(sign(SECRET, ID, &AT.to_string(), BODY).as_deref(), Some(SIGNED), "ours is the published one");
         assert!(!good.holds(SECRET, br#"{"test": 2432232315}"#), "another body");
         assert!(!good.holds("whsec_AAAA9r8GKYqrTwjUPD8ILPZIo2LaLaSw", BODY), "another secret");
         let map = headers("msg_other", &AT.to_string(), SIGNED);
-        assert!(!Signature::read(&map, at(AT)).unwrap().unwrap().holds(SECRET, BODY), "another id");
+        assert!(!Signature::read(&map).unwrap().unwrap().holds(SECRET, BODY), "another id");
         let both = format!("v2,zzz v1,bm90IGl0 {SIGNED}");
         let map = headers(ID, &AT.to_string(), &both);
-        assert!(
-            Signature::read(&map, at(AT)).unwrap().unwrap().holds(SECRET, BODY),
-            "one of several, while keys rotate"
-        );
+        assert!(Signature::read(&map).unwrap().unwrap().holds(SECRET, BODY), "one of several, while keys rotate");
     }
 
     #[test]
     fn r09_a_signature_older_or_newer_than_five_minutes_is_refused() {
         let map = headers(ID, &AT.to_string(), SIGNED);
         for (now, fine) in [(AT + 300, true), (AT - 300, true), (AT + 301, false), (AT - 301, false)] {
-            assert_eq!(Signature::read(&map, at(now)).unwrap().is_ok(), fine, "{}", now - AT);
+            let signature = Signature::read(&map).unwrap().unwrap();
+            assert_eq!(signature.is_timely(at(now), TOLERANCE), fine, "{}", now - AT);
         }
     }
 
@@ -132,7 +133,7 @@ mod tests {
     fn r09_a_missing_header_is_named() {
         let mut map = headers(ID, &AT.to_string(), SIGNED);
         map.remove("webhook-timestamp");
-        assert_eq!(Signature::read(&map, at(AT)).unwrap().unwrap_err(), Unsigned::Missing("webhook-timestamp"));
-        assert!(Signature::read(&HeaderMap::new(), at(AT)).is_none());
+        assert_eq!(Signature::read(&map).unwrap().unwrap_err(), Missing("webhook-timestamp"));
+        assert!(Signature::read(&HeaderMap::new()).is_none());
     }
 }

@@ -44,7 +44,12 @@ fn main() -> ExitCode {
 /// (`--json`) nothing else goes there, except from what runs until it is stopped and has no other way to say something.
 fn log_to_stderr(cli: &Cli) {
     let lasting = matches!(&cli.command, Some(Command::Serve(_) | Command::Dispatch(Dispatch { until_idle: false })));
-    let level = if cli.global.json && !lasting { "off" } else { "error" };
+    let level = match (lasting, cli.global.json) {
+        // A door that is shut, or what was turned away at it, is told of nowhere else.
+        (true, _) => "error,countersign_engine=warn",
+        (false, true) => "off",
+        (false, false) => "error",
+    };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();

@@ -55,6 +55,7 @@ const COMMANDS: &[&str] = &[
     "set_undo_seconds",
     "set_expiry_hours",
     "set_notifications",
+    "test_notification",
     "set_quiet_hours",
     "quiet_until_tomorrow",
     "back_up",

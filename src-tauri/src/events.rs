@@ -8,6 +8,7 @@ use countersign_engine::feed::Notice;
 use countersign_engine::{Failure, Feed, Notifier};
 use tauri::{AppHandle, Emitter};
 
+use crate::place;
 use crate::shell::Open;
 use crate::tray;
 use crate::window::{self, MAIN};
@@ -40,6 +41,8 @@ async fn run(app: &AppHandle, open: &Open) -> Result<(), Failure> {
             }
             // What was kept back is told when its time has come, also while nothing else happens.
             last_bundle = Instant::now();
+            // A screen that was taken away tells nobody.
+            place::keep_in_sight(app);
             tell(&mut notifier, Vec::new()).await;
             continue;
         };

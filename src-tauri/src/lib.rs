@@ -2,6 +2,7 @@
 
 mod commands;
 mod events;
+mod place;
 mod shell;
 mod start;
 mod tray;
@@ -97,6 +98,7 @@ pub fn run() -> ExitCode {
             commands::set_up::set_undo_seconds,
             commands::set_up::set_expiry_hours,
             commands::set_up::set_notifications,
+            commands::set_up::test_notification,
             commands::set_up::set_quiet_hours,
             commands::set_up::quiet_until_tomorrow,
             commands::set_up::back_up,
@@ -117,7 +119,9 @@ pub fn run() -> ExitCode {
             let (painted, seen) = mpsc::channel();
             app.manage(shell::Shell::new(app.handle(), &options, painted)?);
             shell::open_early(app.handle());
+            app.manage(place::Seen::default());
             window::build(app.handle())?;
+            place::keep_in_sight(app.handle());
             if let Err(why) = tray::build(app.handle()) {
                 tracing::warn!("there is no tray: {why}");
             }
@@ -163,6 +167,7 @@ fn watch_first_frame(app: AppHandle, seen: mpsc::Receiver<()>, open: Option<Stri
             // For whoever started us, `cargo xtask app` for one.
             eprintln!("window ready");
             app.state::<shell::Shell>().visible.cancel();
+            place::keep_in_sight(&app);
             if let Some(id) = open {
                 window::focus(&app, Some(&id));
             }
@@ -203,6 +208,9 @@ fn on_event(app: &AppHandle, event: RunEvent) {
                 api.prevent_close();
             }
         }
+        RunEvent::WindowEvent {
+            event: WindowEvent::Focused(true) | WindowEvent::ScaleFactorChanged { .. }, ..
+        } => place::keep_in_sight(app),
         // The first time the worker is asked to stop; when it has, the app is told to exit once more, and does.
         RunEvent::ExitRequested { api, code, .. }
             if app.try_state::<shell::Shell>().is_some_and(|shell| !shell.stop.is_cancelled()) =>

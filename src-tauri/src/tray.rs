@@ -120,9 +120,11 @@ impl Tray {
     fn update(&self, now: &Overview) -> tauri::Result<()> {
         let counts = &now.counts;
         self.head.set_text(head(counts.on_the_way, counts.unknown))?;
-        self.awaiting.set_text(format!("Awaiting you  {}", counts.awaiting))?;
-        self.unknown.set_text(format!("Unknown  {}", counts.unknown))?;
-        self.review.set_text(format!("Needs review  {}", counts.needs_review))?;
+        let many =
+            |name: &str, n: u32| if counts.more.iter().any(|m| m == name) { format!("{n}+") } else { n.to_string() };
+        self.awaiting.set_text(format!("Awaiting you  {}", many("awaiting", counts.awaiting)))?;
+        self.unknown.set_text(format!("Unknown  {}", many("unknown", counts.unknown)))?;
+        self.review.set_text(format!("Needs review  {}", many("needs_review", counts.needs_review)))?;
         self.stop.set_text(if now.sending { "Stop sending for now" } else { "Sending is off" })?;
         self.stop.set_enabled(now.sending)?;
         self.quiet.set_text(if now.quiet { TELL_AGAIN } else { QUIET })?;

@@ -3,12 +3,14 @@
 use tauri::webview::NewWindowResponse;
 use tauri::{AppHandle, Emitter, Manager, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 
+use crate::place;
+
 pub(crate) const MAIN: &str = "main";
 
 /// The size the window wants at first, and what a title bar takes away from a screen, in logical pixels.
 const WANTED: (f64, f64) = (1280.0, 800.0);
-const SMALLEST: (f64, f64) = (960.0, 640.0);
-const TITLE_BAR: f64 = 40.0;
+pub(crate) const SMALLEST: (f64, f64) = (960.0, 640.0);
+pub(crate) const TITLE_BAR: f64 = 40.0;
 
 pub(crate) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
     let screen = app.primary_monitor().ok().flatten().map(|monitor| {
@@ -45,6 +47,7 @@ fn stays_here(url: &Url) -> bool {
 /// Shows the window and gives it the focus. With an action, the page is asked to select it; nothing is decided by that.
 pub(crate) fn focus(app: &AppHandle, open: Option<&str>) {
     let Some(window) = app.get_webview_window(MAIN) else { return };
+    place::keep_in_sight(app);
     let shown = window.show().and_then(|()| window.unminimize()).and_then(|()| window.set_focus());
     if let Err(why) = shown {
         tracing::warn!("the window does not come to the front: {why}");

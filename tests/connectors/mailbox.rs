@@ -232,7 +232,7 @@ async fn the_customers_message_is_fetched_and_compared() -> Tried {
     assert_eq!(rig.connector.parent(&conversation(), &rig.login).await, Parent::Missing);
     rig.sandbox.deliver(SUPPORT, PARENT_BYTES.as_bytes());
     match rig.connector.parent(&conversation(), &rig.login).await {
-        Parent::Matches { people } => {
+        Parent::Matches { people, .. } => {
             assert!(people.contains(&ROBIN.to_owned()) && people.contains(&SUPPORT.to_owned()))
         }
         other => return Err(format!("{other:?}").into()),

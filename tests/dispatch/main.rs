@@ -1,6 +1,7 @@
 //! Dispatch against servers that misbehave. Effects are counted at the destination, never in our own log.
 
 mod adopted;
+mod automatic;
 mod crm;
 mod crm_certain;
 mod doubt;
@@ -10,8 +11,10 @@ mod field;
 mod frozen;
 mod http;
 mod kills;
+mod later;
 mod moved_on;
 mod office;
+mod recipients;
 mod schedule;
 mod secrets;
 mod split;

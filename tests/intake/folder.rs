@@ -173,6 +173,38 @@ async fn r09_a_folder_that_others_may_write_in_and_a_link_are_no_door() {
     assert_eq!(place.actions().await, 1, "and the link led nowhere");
 }
 
+/// Another user's folder, whoever runs this: the superuser gives one away, everybody else has those of the system.
+#[cfg(unix)]
+fn of_another_user(folder: &Path) -> PathBuf {
+    const NOBODY: u32 = 65_534;
+    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
+    match std::os::unix::fs::chown(folder, Some(NOBODY), None) {
+        Ok(()) => folder.to_owned(),
+        Err(_) => PathBuf::from("/usr"),
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn r09_a_folder_of_another_user_is_no_door_whatever_its_mode() {
+    let place = Place::new().await;
+    fs::create_dir_all(place.scratch.join("theirs")).expect("a folder");
+    let theirs = of_another_user(&place.scratch.join("theirs"));
+    let no = Folder::open(&theirs, place.intake.clone()).expect_err("it is not ours");
+    assert_eq!((no.code, no.field.as_deref()), (Code::BadInput, Some("watch")));
+    assert!(no.message.contains("another user"), "{}", no.message);
+    // The same for a source's own folder below ours, where that can be arranged.
+    place.put("bot/p.json", &email("evt-1", "r-1"));
+    if of_another_user(&place.scratch.join("in/bot")).starts_with(place.scratch.path()) {
+        let mut folder = place.open();
+        folder.round().await;
+        let round = folder.round().await;
+        assert!(round.failures.len() == 1 && round.failures[0].message.contains("another user"), "{round:?}");
+        assert!(place.is("bot/p.json"), "it stays where it is");
+        assert_eq!(place.actions().await, 0);
+    }
+}
+
 #[test]
 fn r09_one_proposal_through_http_command_line_and_folder_is_one_action() {
     let inbox = Scratch::new("");

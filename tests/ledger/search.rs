@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use countersign_domain::{ActionId, State, Timestamp};
-use countersign_ledger::{PageFilter, SearchFilter, StateCounts};
+use countersign_ledger::{Many, PageFilter, SearchFilter, StateCounts};
 
 async fn found(s: &Stage, text: &str, filter: &SearchFilter) -> Vec<ActionId> {
     s.ledger.search(text, filter, None, 50).await.expect("a page").rows.into_iter().map(|r| r.id).collect()
@@ -116,7 +116,27 @@ on_both!(r37_counts_are_of_requests, async |s: Stage| {
     s.unknown("req-3").await;
     s.receive(&proposal("", "req-4", "x")).await;
     let counts = s.ledger.counts("live").await.expect("counts");
-    assert_eq!(counts, StateCounts { awaiting: 1, on_the_way: 1, unknown: 1, needs_review: 1 });
+    let one = Many { n: 1, more: false };
+    assert_eq!(counts, StateCounts { awaiting: one, on_the_way: one, unknown: one, needs_review: one });
+});
+
+on_both!(r37_a_count_that_is_not_counted_on_says_that_there_are_more, async |s: Stage| {
+    for n in 0..21 {
+        let mut document = proposal(&format!("evt-{n}"), &format!("req-{n}"), "x");
+        let one = document["actions"][0].clone();
+        let steps = (0..50).map(|step| {
+            let mut action = one.clone();
+            action["step"] = serde_json::json!(format!("step-{step}"));
+            action
+        });
+        document["actions"] = steps.collect();
+        s.receive(&document).await;
+        let counted = s.ledger.counts("live").await.expect("counts").awaiting;
+        // 50 actions a request: a thousand are twenty requests.
+        assert_eq!(counted, Many { n: if n < 20 { n + 1 } else { counted.n }, more: n == 20 }, "{n}");
+    }
+    let shown = s.ledger.counts("live").await.expect("counts").awaiting.n;
+    assert!((20..=21).contains(&shown), "{shown}");
 });
 
 on_both!(r29_a_time_range_bounds_a_search, async |s: Stage| {

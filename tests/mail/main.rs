@@ -9,3 +9,4 @@ mod kills;
 mod letterbox;
 mod letterbox_faults;
 mod letters;
+mod recipients;

@@ -117,6 +117,11 @@ impl Office {
         self.ok(&[&["source", "add", name][..], &environment, &rest].concat());
     }
 
+    /// Writes a file beside the home; returns its path.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        self.dir.write(name, text).to_str().expect("plain path").to_owned()
+    }
+
     /// Moves the manual clock.
     pub fn later(&self, minutes: u32) {
         self.minute.set(self.minute.get() + minutes);

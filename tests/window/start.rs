@@ -117,6 +117,72 @@ fn a_bubble_tells_that_a_draft_waits_and_nothing_of_what_it_says() {
     }
 }
 
+/// What `doctor` says of one check: whether it is in order, and the words.
+fn checked(cli: &Cli, args: &[&str], check: &str) -> (bool, String) {
+    let report = cli.ok(&[&["doctor"], args].concat());
+    let found = report["checks"].as_array().expect("a list").iter().find(|c| c["check"] == check);
+    let found = found.unwrap_or_else(|| panic!("no {check}: {report:#}"));
+    (found["ok"] == true, found["text"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn f49_doctor_says_whether_notifications_are_shown_and_shows_one_on_wish() {
+    let (display, dir) = (Display::start(), Scratch::new(""));
+    let mut session = Session::start();
+    let secrets = format!("file:{}", dir.join("secrets").display());
+    let with = |env: testkit::session::Env| {
+        let desktop = [env, vec![("DISPLAY".into(), display.name().into())]].concat();
+        let cli = Cli::new(dir.join("home")).with_args(&["--secrets", &secrets]);
+        cli.with_env(desktop).with_passphrase(office::PASSPHRASE)
+    };
+    let cli = with(session.env());
+    cli.ok(&["init", "--owner", "Noor Brackley", "--sandbox"]);
+    let (ok, text) = checked(&cli, &[], "notifications");
+    assert!(!ok && text.contains("no notifications are shown") && text.contains("counts"), "{text}");
+    assert!(!checked(&cli, &["--test-notification"], "test notification").0);
+    // No bus at all.
+    let mut none = session.env();
+    none.iter_mut()
+        .filter(|(name, _)| name == "DBUS_SESSION_BUS_ADDRESS")
+        .for_each(|(_, at)| *at = "unix:path=/nowhere".into());
+    assert!(!checked(&with(none), &[], "notifications").0);
+    session.start_dunst(&display);
+    let cli = with(session.env());
+    assert_eq!(checked(&cli, &["--test-notification"], "notifications"), (true, "shown by dunst".into()));
+    let bubbles =
+        testkit::wait::until("dunst has shown it", || Some(session.notifications()).filter(|all| !all.is_empty()));
+    assert_eq!(bubbles[0].0, "This is a test");
+}
+
+/// The window's place as the X server has it: left, top, width, height of what is inside its frame.
+fn place_of(display: &Display) -> Option<[i64; 4]> {
+    let find = ["search", "--onlyvisible", "--name", "^Countersign$", "getwindowgeometry", "--shell"];
+    let out = display.command("xdotool").args(find).output().expect("xdotool is installed");
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let number = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix('='))?.trim().parse().ok();
+    Some([number("X")?, number("Y")?, number("WIDTH")?, number("HEIGHT")?])
+}
+
+#[test]
+fn f50_a_window_left_on_a_screen_that_is_gone_is_wholly_visible_again() {
+    for (x, y, width, height) in [(5000, 200, 2560, 1600), (1100, 700, 1000, 650), (-700, -300, 1000, 650)] {
+        let (session, display, dir) = (Session::with_keyring(), Display::sized(1280, 800), Scratch::new(""));
+        let config = session.home().join(".config/app.countersign.desktop");
+        std::fs::create_dir_all(&config).expect("a folder");
+        let left = serde_json::json!({ "main": {
+            "x": x, "y": y, "prev_x": x, "prev_y": y, "width": width, "height": height,
+            "maximized": false, "fullscreen": false, "visible": true, "decorated": true
+        }});
+        std::fs::write(config.join(".window-state.json"), left.to_string()).expect("written");
+        let mut window = Started(app(&session, &display, &dir.join("home")).spawn().expect("it starts"));
+        says(&mut window, "window ready");
+        let visible = |[x, y, width, height]: [i64; 4]| x >= 0 && y >= 0 && x + width <= 1280 && y + height <= 800;
+        let what = format!("the window left at {x}, {y} is wholly visible");
+        let place = testkit::wait::until(&what, || place_of(&display).filter(|place| visible(*place)));
+        assert!(place[2] >= 960 && place[3] >= 640, "{place:?}");
+    }
+}
+
 #[test]
 fn without_a_display_it_points_to_the_command_line() {
     let out = Command::new(cli::built("countersign-app"))

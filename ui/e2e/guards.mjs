@@ -142,6 +142,25 @@ export const guards = [
     await page.click("[data-do=send-now]");
     await until("handed over", async () => ["in_progress", "accepted"].includes(await state(page, "A-2041")));
   }],
+  ["f18_send_now_in_on_the_way_waits_as_long_too", { query: "?undo=60", hash: "#/awaiting/A-2041" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    await until("approved", async () => (await state(page, "A-2041")) === "approved");
+    await page.evaluate(() => (location.hash = "#/on-the-way/A-2041"));
+    await page.waitForSelector(".act [data-do=send-now]");
+    const early = await page.evaluate(() => {
+      const button = document.querySelector(".act [data-do=send-now]");
+      const was = button.getAttribute("aria-disabled");
+      button.click();
+      return was;
+    });
+    await tick(page);
+    assert.equal(early, "true");
+    assert.equal(await state(page, "A-2041"), "approved");
+    await page.waitForSelector(".act [data-do=send-now][aria-disabled=false]");
+    await page.click(".act [data-do=send-now]");
+    await until("handed over", async () => ["in_progress", "accepted"].includes(await state(page, "A-2041")));
+  }],
   ["f18_approving_all_waits_for_every_document_of_the_request", bundle, async (page) => {
     const ids = await ready(page);
     const other = ids.find((id) => id !== "A-2043");

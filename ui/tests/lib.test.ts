@@ -7,6 +7,7 @@ import { fieldsOf, samePayload, withFields } from "../src/lib/payload";
 import { splitQuote } from "../src/lib/quote";
 import { changedFields, matchOf, rest } from "../src/lib/record";
 import { digits, sealOf } from "../src/lib/seal";
+import { isHeld, standing } from "../src/lib/standing";
 import { pieces } from "../src/lib/unseen";
 import { localTimes } from "../src/lib/time";
 
@@ -137,5 +138,18 @@ describe("what is drawn around a text", () => {
   it("r37_times_in_sentences_are_shown_in_the_persons_zone", () => {
     const now = Date.parse("2026-11-30T10:00:00Z");
     expect(localTimes("Next try 2026-11-30T10:05:00Z.", now)).not.toContain("2026-");
+  });
+});
+
+describe("a time of its own", () => {
+  it("f39_what_was_approved_for_a_time_is_not_held_and_says_when", () => {
+    const now = Date.parse("2026-11-30T10:00:00Z");
+    const next = { what: "scheduled", at: "2027-03-28T07:00:00Z", text: "Goes at 2027-03-28 09:00 in Europe/Berlin (UTC+02:00), which is 2027-03-28T07:00:00Z. Undo puts it back." };
+    const doc = { state: "approved", destination: "support-mailbox", step: "first-reply", reason: null, crossed_once: false, next };
+    expect(isHeld(doc as never, now)).toBe(false);
+    const shown = standing(doc, now, "Noor");
+    expect(shown.sentence).toContain("2027-03-28 09:00 in Europe/Berlin");
+    expect(shown.sentence).not.toContain("07:00:00Z");
+    expect(standing({ ...doc, next: { ...next, text: "" } }, now, "Noor").sentence).not.toContain("T07");
   });
 });

@@ -128,7 +128,7 @@ pub enum Command {
     /// Take dispatch up again, once every open action was asked about
     Unfreeze(Unfreeze),
     /// What is in order, what is not, and what to do
-    Doctor,
+    Doctor(Doctor),
     /// The whole job on the sandbox in a throw-away home
     Demo,
 }
@@ -435,6 +435,13 @@ pub struct Purge {
     /// Age, such as 180d
     #[arg(long, value_name = "AGE", value_parser = span, allow_hyphen_values = true)]
     pub older_than: std::time::Duration,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Show a notification that says that it is a test
+    #[arg(long)]
+    pub test_notification: bool,
 }
 
 #[derive(Debug, Args)]

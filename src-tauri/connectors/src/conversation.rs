@@ -1,5 +1,6 @@
 //! What a look at the conversation showed, before anything is sent.
 
+use countersign_domain::risk::automatic::Automatic;
 use serde::Serialize;
 
 /// Whether the world moved on since the approval.
@@ -30,14 +31,17 @@ pub enum Situation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "parent", rename_all = "snake_case")]
 pub enum Parent {
-    /// It is there and says the same. `people`: every address of its From, Reply-To, To and Cc, lower case.
+    /// It is there and says the same. `people`: every address of its From, Reply-To, To and Cc, lower case. `automatic`:
+    /// by its headers no person wrote it.
     Matches {
         people: Vec<String>,
+        automatic: Option<Automatic>,
     },
     /// It is there and differs in these fields: `from`, `subject`, `text`.
     Differs {
         fields: Vec<&'static str>,
         people: Vec<String>,
+        automatic: Option<Automatic>,
     },
     /// The mailbox was searched and has no such message.
     Missing,

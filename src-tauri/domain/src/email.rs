@@ -5,6 +5,7 @@ use crate::fields::{Fields, at_most, item, wrong};
 use crate::json::FieldError;
 use crate::payload::Attachment;
 use crate::proposal::Conversation;
+use crate::send_at::SendAt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -26,9 +27,22 @@ pub const BODY_MAX: usize = 2 << 20;
 /// All attachments together, decoded, in bytes. Base64 makes them a third larger; 35 MiB is the largest document.
 pub const ATTACHED_MAX: usize = 25 << 20;
 
-const SEND_FIELDS: [&str; 9] = ["from", "to", "cc", "bcc", "reply_to", "subject", "text", "html", "attachments"];
-const REPLY_FIELDS: [&str; 11] =
-    ["from", "to", "cc", "bcc", "reply_to", "subject", "text", "html", "attachments", "in_reply_to", "references"];
+const SEND_FIELDS: [&str; 10] =
+    ["from", "to", "cc", "bcc", "reply_to", "subject", "text", "html", "attachments", "send_at"];
+const REPLY_FIELDS: [&str; 12] = [
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "reply_to",
+    "subject",
+    "text",
+    "html",
+    "attachments",
+    "send_at",
+    "in_reply_to",
+    "references",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailAttachment {
@@ -53,6 +67,8 @@ pub struct EmailView {
     /// None: built at rendering, see [`threading`].
     pub references: Option<Vec<String>>,
     pub attachments: Vec<EmailAttachment>,
+    /// Not before then. Part of what is approved, and of no message.
+    pub send_at: Option<SendAt>,
 }
 
 impl EmailView {
@@ -142,7 +158,9 @@ fn read(effect: &str, value: &Value, attached: &[Attachment]) -> Result<EmailVie
         let read = read_attachment(value, attached.get(i)).map_err(|e| e.within(&item("attachments", i)))?;
         attachments.push(read);
     }
+    let send_at = fields.get("send_at").map(SendAt::read).transpose().map_err(|e| e.within("send_at"))?;
     Ok(EmailView {
+        send_at,
         from,
         to,
         cc,

@@ -7,6 +7,7 @@
 //! | `action_key` | the action key, its canonical text, the idempotency key, the Message-ID |
 //! | `address`, `email`, `records` | strict addresses and message ids; the fields of each effect; threading |
 //! | `payload`, `sealed`, `wire` | what a person sees; the same with key and hash; the bytes rendered at approval |
+//! | `send_at` | a time on a wall and its zone |
 //! | `proposal` | what a source hands in |
 //! | `approval`, `countersigned` | who signed what; the only door to a connector |
 //! | `state` | `advance()`: what may follow what |
@@ -34,6 +35,7 @@ pub mod proposal;
 pub mod records;
 pub mod risk;
 pub mod sealed;
+pub mod send_at;
 pub mod state;
 pub mod time;
 pub mod wire;

@@ -4,6 +4,7 @@ use crate::canonical::sha256;
 use crate::email::{self, EmailView};
 use crate::json::FieldError;
 use crate::records::{self, RecordRef};
+use crate::send_at::Resolved;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -89,6 +90,14 @@ impl Payload {
     /// The record at the destination that it touches. None: it makes one of its own, or none.
     pub fn record(&self) -> Option<RecordRef> {
         if email::is_email(&self.effect) { None } else { records::record_of(&self.effect, &self.value) }
+    }
+    /// When it is to go, if that was said; None: as soon as it is approved.
+    ///
+    /// # Errors
+    /// The path below the payload and what may be said instead, where the time does not exist or occurs twice.
+    pub fn due(&self) -> Result<Option<Resolved>, FieldError> {
+        let when = self.email().and_then(|email| email.send_at);
+        when.map(|when| when.resolve().map_err(|e| e.within("send_at"))).transpose()
     }
     /// The typed reading of `email.send` and `email.reply`.
     pub fn email(&self) -> Option<EmailView> {

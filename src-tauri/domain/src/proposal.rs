@@ -59,6 +59,9 @@ pub struct Conversation {
     pub references: Vec<String>,
     pub text: Option<String>,
     pub html: Option<String>,
+    /// Headers of the message, if told: by them automatic mail is known (F41). A header that occurs more than once is here
+    /// so often.
+    pub headers: Vec<(String, String)>,
 }
 
 impl Conversation {
@@ -97,7 +100,9 @@ impl Conversation {
         let text = body(&fields, "text")?;
         let html = body(&fields, "html")?;
         let subject = subject.map(str::to_owned);
+        let headers = headers(&fields)?;
         Ok(Conversation {
+            headers,
             from,
             reply_to,
             to,
@@ -208,6 +213,7 @@ impl ProposedAction {
         let destination = name(&fields, "destination")?;
         let payload =
             Payload::parse(&effect, fields.required("payload")?.clone(), &[]).map_err(|e| e.within("payload"))?;
+        payload.due().map_err(|e| e.within("payload"))?;
         Ok(ProposedAction { step, after, effect, destination, payload })
     }
 }
@@ -225,7 +231,7 @@ impl DraftMeta {
 }
 
 const DOCUMENT_FIELDS: [&str; 6] = ["event_id", "request_id", "source_version", "conversation", "actions", "draft"];
-const CONVERSATION_FIELDS: [&str; 11] = [
+const CONVERSATION_FIELDS: [&str; 12] = [
     "from",
     "reply_to",
     "to",
@@ -237,12 +243,16 @@ const CONVERSATION_FIELDS: [&str; 11] = [
     "references",
     "text",
     "html",
+    "headers",
 ];
 const ACTIONS_MAX: usize = 50;
 /// Identities and names, in bytes.
 const NAME_MAX: usize = 200;
 const SUBJECT_MAX: usize = 2000;
 const REASON_MAX: usize = 10_000;
+/// Headers of the customer's message, and the bytes of one value.
+const HEADERS_MAX: usize = 100;
+const HEADER_MAX: usize = 10_000;
 /// A header of ids as it came.
 const RAW_IDS_MAX: usize = 64 << 10;
 
@@ -264,6 +274,34 @@ fn ids(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, FieldError> {
     let Some(raw) = fields.text(name)? else { return Ok(Vec::new()) };
     at_most(name, raw, RAW_IDS_MAX)?;
     Ok(message_ids(raw))
+}
+
+/// `{"Auto-Submitted": "auto-replied", "List-Id": ["…", "…"]}`; values as they came, unfolded.
+fn headers(fields: &Fields<'_>) -> Result<Vec<(String, String)>, FieldError> {
+    let Some(value) = fields.get("headers") else { return Ok(Vec::new()) };
+    let map = value.as_object().ok_or_else(|| expected("headers", "an object", value))?;
+    let mut all = Vec::new();
+    for (name, value) in map {
+        let path = format!("headers.{name}");
+        let is_name =
+            !name.is_empty() && name.len() <= NAME_MAX && name.bytes().all(|b| b.is_ascii_graphic() && b != b':');
+        if !is_name {
+            return Err(wrong("headers", "has a name that no header has"));
+        }
+        let values = match value {
+            Value::Array(values) => values.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for value in values {
+            let text = value.as_str().ok_or_else(|| expected(&path, "a string or a list of strings", value))?;
+            header_value(&path, text, HEADER_MAX)?;
+            all.push((name.clone(), text.to_owned()));
+        }
+    }
+    if all.len() > HEADERS_MAX {
+        return Err(wrong("headers", format!("at most {HEADERS_MAX} headers are taken")));
+    }
+    Ok(all)
 }
 
 fn body(fields: &Fields<'_>, name: &str) -> Result<Option<String>, FieldError> {

@@ -7,8 +7,12 @@
 //! | `risk/characters` | characters that turn the reading direction or cannot be seen |
 //! | `risk/files` | changed attachments, attachments that can run programs |
 //! | `risk/placeholders` | places that were meant to be filled |
+//! | `risk/calendar` | calendar parts whose two methods differ, and what they invite to |
+//! | `risk/automatic` | messages that no person wrote |
 //! | `risk/html` | links that lead elsewhere than they say, text that is read by machines but not seen by people |
 
+pub mod automatic;
+mod calendar;
 mod characters;
 mod domains;
 mod files;
@@ -50,8 +54,9 @@ impl Weight {
 pub struct Finding {
     /// Stable name: `look_alike_domain`, `mixed_scripts`, `first_time`, `known_recipient`, `outside_domain`,
     /// `bcc_present`, `reply_to_differs`, `not_in_conversation`, `attachment_changed`, `can_run_programs`,
-    /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`,
-    /// `unfilled_placeholder`. The engine adds what needs the ledger or the mailbox: `split_reply`, `parent_missing`, `parent_differs` …
+    /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`, `invitation`,
+    /// `calendar_method_differs`, `calendar_unreadable`, `automatic_message`, `sent_later`, `unfilled_placeholder`. The
+    /// engine adds what needs the ledger or the mailbox: `split_reply`, `parent_missing`, `parent_differs` …
     pub code: &'static str,
     /// Path in the payload, or in the conversation with `conversation.` in front.
     pub field: String,
@@ -102,6 +107,9 @@ pub fn findings(email: &EmailView, conversation: Option<&Conversation>, known: &
     all.extend(characters::findings(email, conversation));
     all.extend(files::findings(email, known));
     all.extend(placeholders::findings(email));
+    all.extend(calendar::findings(email));
+    all.extend(email.send_at.as_ref().map(sent_later));
+    all.extend(conversation.and_then(automatic::of_conversation).map(automatic_message));
     if let Some(html) = &email.html {
         all.extend(html::findings(html, "html"));
     }
@@ -110,4 +118,22 @@ pub fn findings(email: &EmailView, conversation: Option<&Conversation>, known: &
     }
     all.sort_by_key(|f| std::cmp::Reverse(f.weight));
     all
+}
+
+/// The message answered was written by no person. One finding, whoever tells: the source or the mailbox.
+pub fn automatic_message(why: automatic::Automatic) -> Finding {
+    let text =
+        format!("Nobody wrote this message: {}. Answering it may start two systems answering each other.", why.says());
+    Finding::new("automatic_message", "conversation", Weight::Stop, text)
+}
+
+/// When it goes, on the wall and in UTC; what cannot be told is refused before it could be approved.
+fn sent_later(when: &crate::send_at::SendAt) -> Finding {
+    match when.resolve() {
+        Ok(moment) => Finding::new("sent_later", "send_at", Weight::Note, format!("Goes at {}.", when.both(moment))),
+        Err(wrong) => {
+            let at = format!("send_at.{}", wrong.field);
+            Finding::new("sent_later", at, Weight::Stop, format!("Its time {}.", wrong.reason))
+        }
+    }
 }

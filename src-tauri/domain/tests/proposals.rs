@@ -167,6 +167,31 @@ fn f30_line_breaks_and_nul_are_refused_in_every_header_value_with_the_path() {
 }
 
 #[test]
+fn f39_a_time_that_the_zone_does_not_have_or_has_twice_is_refused_at_its_field() {
+    let at = |local: &str| json!({"local": local, "zone": "Europe/Berlin"});
+    let skipped = refused("actions[0].payload.send_at.local", |d| {
+        d["actions"][0]["payload"]["send_at"] = at("2027-03-28T02:30");
+    });
+    assert!(skipped.contains("01:30") && skipped.contains("03:30"), "what may be said instead: {skipped}");
+    refused("actions[0].payload.send_at.offset", |d| d["actions"][0]["payload"]["send_at"] = at("2027-10-31T02:30"));
+    refused("actions[0].payload.send_at.zone", |d| {
+        d["actions"][0]["payload"]["send_at"] = json!({"local": "2027-03-28T10:30", "zone": "CEST"});
+    });
+    refused("actions[0].payload.send_at.when", |d| d["actions"][0]["payload"]["send_at"] = json!({"when": "soon"}));
+    // Only messages wait for a time.
+    refused("actions[1].payload.send_at", |d| d["actions"][1]["payload"]["send_at"] = at("2027-03-28T10:30"));
+    // Kept as it came; a stored one stays readable when the zone's rules change.
+    let mut told = document();
+    told["actions"][0]["payload"]["send_at"] = at("2027-03-28T10:30");
+    let proposal = parse(&told).expect("it exists");
+    assert_eq!(proposal.actions[0].payload.value()["send_at"], at("2027-03-28T10:30"));
+    let mut value = proposal.actions[0].payload.value().clone();
+    value["send_at"] = at("2027-03-28T02:30");
+    let stored = Payload::parse("email.reply", value, proposal.actions[0].payload.attachments()).expect("it is read");
+    assert!(stored.due().is_err(), "but never due at another time");
+}
+
+#[test]
 fn f54_duplicate_keys_and_integers_beyond_53_bits_are_refused_with_their_path() {
     let duplicate = r#"{"actions":[{"step":"s","payload":{"to":"a@example.test","to":"b@example.test"}}]}"#;
     assert_eq!(Proposal::parse(duplicate.as_bytes()).unwrap_err().field, "actions[0].payload.to");

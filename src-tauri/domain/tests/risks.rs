@@ -469,3 +469,134 @@ fn r17_among_many_known_domains_exactly_those_alike_are_found() {
     }
     assert!((8..asked.len() - 2).contains(&alike), "{alike} of {}", asked.len());
 }
+
+fn calendar(content_type: &str, text: &str) -> Vec<Finding> {
+    use base64::Engine as _;
+    let base64 = base64::engine::general_purpose::STANDARD.encode(text);
+    let file = json!({"filename": "slot.ics", "content_type": content_type, "base64": base64});
+    let found = of(|v| v["attachments"] = json!([file.clone()]));
+    found.into_iter().filter(|f| f.field == "attachments[0]").collect()
+}
+
+/// Line ends and the fold inside the title as RFC 5545, 3.1 has them.
+fn invitation(method: &str) -> String {
+    format!(
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//test//EN\r\n{method}BEGIN:VEVENT\r\nUID:1@shop.example\r\n\
+         DTSTAMP:20261102T090000Z\r\nDTSTART;TZID=Europe/Berlin:20270328T103000\r\nDTEND:20270328T093000Z\r\n\
+         SUMMARY:Delivery\\, second\r\n  floor\r\nLOCATION:Yard 4\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+}
+
+#[test]
+fn f37_a_calendar_whose_method_is_not_its_parts_holds_and_says_both() {
+    let all = calendar("text/calendar; method=REQUEST; charset=utf-8", &invitation("METHOD:PUBLISH\r\n"));
+    let found = one(&all, "calendar_method_differs", "attachments[0]");
+    assert_eq!((found.weight, found.holds), (Weight::Look, true));
+    assert!(found.text.contains("REQUEST") && found.text.contains("PUBLISH"), "{}", found.text);
+    for (content_type, method) in [
+        ("text/calendar", "METHOD:REQUEST\r\n"),
+        ("text/calendar; method=REQUEST", ""),
+        ("application/ics", "METHOD:REQUEST\r\n"),
+    ] {
+        let all = calendar(content_type, &invitation(method));
+        assert!(one(&all, "calendar_method_differs", "attachments[0]").text.contains("none"), "{content_type}");
+    }
+}
+
+#[test]
+fn f37_what_is_invited_to_is_shown_and_a_method_that_agrees_is_no_matter() {
+    for content_type in ["text/calendar; method=REQUEST", "text/calendar; charset=utf-8; METHOD=\"request\""] {
+        // Folded inside the name and inside the value: a fold may be anywhere.
+        let all = calendar(content_type, &invitation("METH\r\n OD:REQ\r\n\tUEST\r\n"));
+        none(&all, "calendar_method_differs");
+        let shown = one(&all, "invitation", "attachments[0]");
+        assert_eq!((shown.weight, shown.holds), (Weight::Note, false));
+        let wanted = "Invitation: Delivery, second floor, starts 2027-03-28 10:30 (Europe/Berlin), ends 2027-03-28 09:30 UTC, \
+                      at Yard 4.";
+        assert_eq!(shown.text, wanted);
+    }
+    none(&calendar("text/calendar", &invitation("")), "calendar_method_differs");
+}
+
+#[test]
+fn f37_what_is_called_a_calendar_and_is_none_holds() {
+    for text in ["", "Dear Robin", "BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\n", "\u{0}\u{1}"] {
+        let all = calendar("text/calendar; method=REQUEST", text);
+        assert!(one(&all, "calendar_unreadable", "attachments[0]").holds, "{text:?}");
+    }
+    assert!(calendar("text/plain", "Dear Robin").iter().any(|f| f.code == "calendar_unreadable"), "by its name");
+}
+
+fn answering(change: impl FnOnce(&mut Value)) -> Option<Finding> {
+    let mut told = json!({"from": {"email": "robin@customer.example"}, "message_id": "<m1@customer.example>"});
+    change(&mut told);
+    let told = Conversation::parse(told).expect("it is well formed");
+    findings(&email(|_| {}), Some(&told), &known()).into_iter().find(|f| f.code == "automatic_message")
+}
+
+#[test]
+fn f41_a_message_that_no_person_wrote_is_marked_by_its_headers_and_holds() {
+    for (name, value) in [
+        ("Auto-Submitted", "auto-replied"),
+        ("auto-submitted", " Auto-Generated; owner=x"),
+        ("Precedence", "bulk"),
+        ("Precedence", "auto_reply"),
+        ("List-Id", "<news.customer.example>"),
+        ("List-Unsubscribe", "<mailto:out@customer.example>"),
+        ("Return-Path", "<>"),
+        ("X-Autoreply", "yes"),
+    ] {
+        let found = answering(|c| c["headers"] = json!({ name: value })).unwrap_or_else(|| panic!("{name}: {value}"));
+        assert_eq!((found.field.as_str(), found.weight, found.holds), ("conversation", Weight::Stop, true));
+    }
+    for headers in [
+        json!({"Auto-Submitted": "no"}),
+        json!({"Precedence": "first-class", "Return-Path": "<robin@customer.example>", "X-Mailer": "auto-replied"}),
+        json!({}),
+        Value::Null,
+    ] {
+        assert_eq!(answering(|c| c["headers"] = headers.clone()), None, "{headers}");
+    }
+    assert!(
+        answering(|c| c["headers"] = json!({"Received": ["a", "b"], "List-Id": ["x"]})).is_some(),
+        "one of several"
+    );
+}
+
+#[test]
+fn f41_an_address_that_takes_no_answers_is_marked_unless_answers_go_elsewhere() {
+    for local in ["noreply", "no-reply", "No.Reply", "do-not-reply", "donotreply+17", "news_noreply", "MAILER-DAEMON"] {
+        let from = json!({"email": format!("{local}@customer.example")});
+        assert!(answering(|c| c["from"] = from.clone()).is_some(), "{local}");
+        assert_eq!(
+            answering(|c| {
+                c["from"] = from;
+                c["reply_to"] = json!([{"email": "robin@customer.example"}])
+            }),
+            None
+        );
+    }
+    for local in ["noreen", "reply", "norbert.reply", "knoreplya"] {
+        assert_eq!(answering(|c| c["from"] = json!({"email": format!("{local}@customer.example")})), None, "{local}");
+    }
+}
+
+#[test]
+fn f41_headers_are_refused_by_name_where_they_are_none() {
+    let field = |headers: Value| Conversation::parse(json!({ "headers": headers })).expect_err("refused").field;
+    assert_eq!(field(json!([])), "headers");
+    assert_eq!(field(json!({"Auto Submitted": "x"})), "headers");
+    assert_eq!(field(json!({"Auto-Submitted": 1})), "headers.Auto-Submitted");
+    assert_eq!(field(json!({"Auto-Submitted": "no\r\nBcc: spy@example.test"})), "headers.Auto-Submitted");
+}
+
+#[test]
+fn f39_the_card_shows_the_time_on_the_wall_and_the_moment() {
+    let all = of(|v| v["send_at"] = json!({"local": "2027-03-28T09:00", "zone": "Europe/Berlin"}));
+    let shown = one(&all, "sent_later", "send_at");
+    assert_eq!((shown.weight, shown.holds), (Weight::Note, false));
+    assert!(shown.text.contains("2027-03-28 09:00 in Europe/Berlin") && shown.text.contains("2027-03-28T07:00:00Z"));
+    // While it is being typed: nothing is moved, and it cannot be approved.
+    let all = of(|v| v["send_at"] = json!({"local": "2027-03-28T02:30", "zone": "Europe/Berlin"}));
+    assert!(one(&all, "sent_later", "send_at.local").holds);
+}

@@ -6,6 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::home::{Config, Home, LIVE};
 use crate::keychain::{Keychain, Passphrase, Pinned, Presence, SecretsChoice, Signer};
 use crate::latest::Latest;
+use crate::notify::LastBubble;
 use crate::settings::Settings;
 use countersign_domain::{DeviceCert, LedgerSecret, PersonId, Roster};
 use countersign_ledger::{Ledger, OpenOptions};
@@ -52,6 +53,8 @@ pub struct Core {
     pub destinations: Destinations,
     /// The person at this device.
     pub owner: PersonId,
+    /// What became of the last notification.
+    pub last_bubble: LastBubble,
     pub(crate) latest: Latest,
     surface: Surface,
     pinned: Arc<OnceCell<Pinned>>,
@@ -94,6 +97,7 @@ impl Core {
             clock: args.clock,
             settings,
             destinations,
+            last_bubble: LastBubble::default(),
             latest: Latest::default(),
             surface: args.surface,
             pinned: Arc::default(),

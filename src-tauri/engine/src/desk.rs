@@ -17,6 +17,7 @@ mod files;
 mod follows;
 mod forms;
 mod insights;
+mod later;
 mod lists;
 mod outcomes;
 mod preferences;
@@ -285,6 +286,7 @@ impl Desk {
                 .filter(|paused| paused.lasts(self.now())),
             adopted: self.core.may_have_been_sent(row.id).await?.is_some(),
             attempt_open: detail.attempts.iter().any(|a| a.closed_at.is_none()),
+            scheduled: self.scheduled(detail),
             now: self.now(),
         };
         let sending = self.core.settings.sending(&row.environment).await?;

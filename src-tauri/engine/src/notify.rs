@@ -4,6 +4,10 @@
 //! The first one shows at once; what follows within 15 minutes is bundled into one. Unknown outcomes and their settling are
 //! a pair and are shown at once.
 
+mod service;
+
+pub use service::{LastBubble, service, show_test};
+
 use crate::core::Core;
 use crate::failure::Failure;
 use crate::feed::{News, Notice};
@@ -100,11 +104,12 @@ impl Notifier {
     /// `opened` is called with the action whose bubble was clicked. It may focus that request; it decides nothing.
     pub fn new(core: Core, opened: impl Fn(ActionId) + Send + Sync + Clone + 'static) -> Notifier {
         let (show, bubbles) = mpsc::channel::<Bubble>();
+        let last = core.last_bubble.clone();
         std::thread::Builder::new()
             .name("notifications".into())
             .spawn(move || {
                 for bubble in bubbles {
-                    present(bubble, opened.clone());
+                    present(bubble, &last, opened.clone());
                 }
             })
             .map_or_else(|e| tracing::warn!("notifications cannot be shown: {e}"), drop);
@@ -191,13 +196,20 @@ fn plain(name: &str) -> String {
     name.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>' | '&')).take(LINE_MAX).collect()
 }
 
-fn present(bubble: Bubble, opened: impl Fn(ActionId) + Send + 'static) {
+fn note(title: &str, body: &str) -> notify_rust::Notification {
     let mut note = notify_rust::Notification::new();
-    note.appname("Countersign").summary(&bubble.title).body(&bubble.body);
+    note.appname("Countersign").summary(title).body(body);
+    note
+}
+
+fn present(bubble: Bubble, last: &LastBubble, opened: impl Fn(ActionId) + Send + 'static) {
+    let mut note = note(&bubble.title, &bubble.body);
     if bubble.open.is_some() {
         note.action("default", "Open");
     }
-    match note.show() {
+    let shown = note.show();
+    last.was(shown.as_ref().err().and_then(|_| service::refused()));
+    match shown {
         #[cfg(all(unix, not(target_os = "macos")))]
         Ok(handle) => {
             let Some(action) = bubble.open else { return };

@@ -124,7 +124,7 @@ pub struct DeliveryDoc {
     pub reason: Option<String>,
 }
 
-/// What comes next by itself: `undo_ends`, `attempt`, `look`, `expires`, `waits_for`, `filing` …
+/// What comes next by itself: `undo_ends`, `scheduled`, `attempt`, `look`, `expires`, `waits_for`, `filing` …
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, ToSchema)]
 #[ts(export)]
 pub struct NextDoc {
@@ -332,6 +332,8 @@ pub struct Counts {
     pub on_the_way: u32,
     pub unknown: u32,
     pub needs_review: u32,
+    /// Which of these are more than their number: past a thousand actions it is not counted on.
+    pub more: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]

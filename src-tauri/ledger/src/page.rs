@@ -3,7 +3,7 @@
 use crate::lines::{self, Bind};
 use crate::rows::{Action, Get, action_columns};
 use crate::tx::{Conn, Engine, failed, statements};
-use crate::types::{Cursor, NotTaken, Page, PageFilter, RowRecord, StateCounts};
+use crate::types::{Cursor, Many, NotTaken, Page, PageFilter, RowRecord, StateCounts};
 use crate::{Ledger, LedgerError};
 use countersign_domain::{DeliveryId, State};
 
@@ -25,14 +25,15 @@ statements! {
     PAGE_OF_ALL_OLDEST = concat!("SELECT ", action_columns!(), " FROM actions WHERE n > $1 ORDER BY n \
         LIMIT CAST($2 AS bigint)");
     ENVIRONMENTS = "SELECT DISTINCT environment FROM destinations ORDER BY environment";
-    // Capped: past a thousand nobody reads the number, and each row of it has to be fetched.
-    COUNT = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
-        CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
-        WHERE environment = $1 AND state = CAST($2 AS text) LIMIT 1000) AS capped) AS requests";
-    COUNT_TO_REVIEW = "SELECT COUNT(*) AS many FROM (SELECT DISTINCT source, request_id, \
-        CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
+    // Capped: past a thousand nobody reads the number, and each row of it has to be fetched. One row more is fetched than is
+    // counted, and tells that the number is one of several.
+    COUNT = "SELECT COUNT(*) AS many, CAST(COALESCE(SUM(one), 0) AS BIGINT) AS seen FROM (SELECT COUNT(*) AS one, source, \
+        request_id, CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
+        WHERE environment = $1 AND state = CAST($2 AS text) LIMIT 1001) AS capped GROUP BY 2, 3, 4) AS requests";
+    COUNT_TO_REVIEW = "SELECT COUNT(*) AS many, CAST(COALESCE(SUM(one), 0) AS BIGINT) AS seen FROM (SELECT COUNT(*) AS one, source, \
+        request_id, CASE WHEN request_id IS NULL THEN n ELSE 0 END AS alone FROM (SELECT source, request_id, n FROM actions \
         WHERE environment = $1 AND state IN ('needs_review', 'refused', 'gave_up') AND revised = 0 \
-        LIMIT 1000) AS capped) AS requests";
+        LIMIT 1001) AS capped GROUP BY 2, 3, 4) AS requests";
     NOT_TAKEN = "SELECT n, source, at, disposition, reason FROM deliveries \
         WHERE disposition IN ('conflict', 'not_permitted') ORDER BY n DESC LIMIT CAST($1 AS bigint)";
 }
@@ -99,7 +100,7 @@ impl Ledger {
     /// Requests with at least one action in each view. Counted up to a thousand actions of a state.
     pub async fn counts(&self, environment: &str) -> Result<StateCounts, LedgerError> {
         let mut tx = self.pools().read("counting").await?;
-        let mut many = [0u32; 5];
+        let mut many = [Many::default(); 5];
         let states =
             [Some(State::Prepared), Some(State::Approved), Some(State::InProgress), Some(State::Unknown), None];
         for (count, state) in many.iter_mut().zip(states) {
@@ -108,9 +109,11 @@ impl Ledger {
             if let Some(state) = state {
                 query = query.bind(state.name());
             }
-            *count = query.fetch_one(&mut *tx).await.map_err(|e| failed("counting", e))?.num("many")?;
+            let row = query.fetch_one(&mut *tx).await.map_err(|e| failed("counting", e))?;
+            *count = Many::of(row.num("many")?, row.num("seen")?);
         }
-        Ok(StateCounts { awaiting: many[0], on_the_way: many[1] + many[2], unknown: many[3], needs_review: many[4] })
+        let [awaiting, approved, in_progress, unknown, needs_review] = many;
+        Ok(StateCounts { awaiting, on_the_way: approved.and(in_progress), unknown, needs_review })
     }
 
     /// Deliveries that were recorded but not taken, newest first.

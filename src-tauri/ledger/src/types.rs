@@ -433,10 +433,32 @@ pub struct SearchFilter {
 /// Requests with at least one action in the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateCounts {
-    pub awaiting: u32,
-    pub on_the_way: u32,
-    pub unknown: u32,
-    pub needs_review: u32,
+    pub awaiting: Many,
+    pub on_the_way: Many,
+    pub unknown: Many,
+    pub needs_review: Many,
+}
+
+/// A number of requests. Past a thousand actions it is not counted on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Many {
+    pub n: u32,
+    /// There are more than were counted.
+    pub more: bool,
+}
+
+impl Many {
+    /// So many actions are counted at most.
+    const COUNTED: u32 = 1000;
+
+    /// `requests` among the first `actions`, of which one more is looked at than is counted.
+    pub(crate) fn of(requests: u32, actions: u32) -> Many {
+        Many { n: requests.min(Many::COUNTED), more: actions > Many::COUNTED }
+    }
+
+    pub(crate) fn and(self, other: Many) -> Many {
+        Many { n: self.n + other.n, more: self.more || other.more }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -130,6 +130,11 @@ pub(crate) async fn set_expiry_hours(shell: State<'_, Shell>, hours: u32) -> Ans
 }
 
 #[tauri::command]
+pub(crate) async fn test_notification(shell: State<'_, Shell>) -> Answer<Preferences> {
+    told(async { shell.desk().await?.test_notification().await }.await)
+}
+
+#[tauri::command]
 pub(crate) async fn set_notifications(shell: State<'_, Shell>, on: bool, names: bool) -> Answer<Preferences> {
     told(
         async {

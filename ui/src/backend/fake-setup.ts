@@ -26,7 +26,7 @@ type Part = Pick<
   Backend,
   | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "prepareDestination" | "setHold" | "setRepeats" | "pauseDestination" | "removeDestination"
   | "sources" | "addSource" | "revokeSource" | "outcomeHook" | "setOutcomeHook" | "removeOutcomeHook"
-  | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge" | "snippets" | "setSnippet" | "removeSnippet"
+  | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "testNotification" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge" | "snippets" | "setSnippet" | "removeSnippet"
 >;
 
 const field = (key: string, label: string, kind: string, required: boolean, help = "", choices: string[] = [], initial = "") => ({ key, label, kind, required, default: initial, choices, help });
@@ -50,7 +50,7 @@ export function setUp(world: World): Part {
   const hooks = new Map<string, OutcomeHookDoc>([
     ["inbox-agent", { source: "inbox-agent", url: "https://agents.brackenhall.example/outcomes", calls: [call("msg_2041a", "A-1986", "delivered", 1, "answered 204", 30, null), call("msg_2038b", "A-2038", "waiting", 2, "answered 503", 12, ago(-2)), call("msg_1979c", "A-1979", "stopped", 8, "the connection was refused", 60 * 30, null)] }],
   ]);
-  let preferences: Preferences = { undo_seconds: 10, expiry_hours: 72, notifications: true, notification_names: false, quiet_until: null, quiet_from: null, quiet_to: null, secrets: "keychain", passphrase: true, home: "/home/noor/.local/share/countersign", backup_file: "/home/noor/.local/share/countersign-202611301014.backup", version: "0.1.0" };
+  let preferences: Preferences = { undo_seconds: 10, expiry_hours: 72, notifications: true, notification_names: false, notifications_problem: null, quiet_until: null, quiet_from: null, quiet_to: null, secrets: "keychain", passphrase: true, home: "/home/noor/.local/share/countersign", backup_file: "/home/noor/.local/share/countersign-202611301014.backup", version: "0.1.0" };
   let snippets: SnippetDoc[] = flag("empty")
     ? []
     : [
@@ -144,6 +144,7 @@ export function setUp(world: World): Part {
       decide();
       return structuredClone((preferences = { ...preferences, expiry_hours: hours }));
     },
+    testNotification: async () => structuredClone((preferences = { ...preferences, notifications_problem: flag("nobubbles") ? "No notification service answers on this desktop, so no notifications are shown." : null })),
     setNotifications: async (on, names) => structuredClone((preferences = { ...preferences, notifications: on, notification_names: names })),
     setQuietHours: async (from, to) => structuredClone((preferences = { ...preferences, quiet_from: from, quiet_to: to })),
     quietUntilTomorrow: async (on) => structuredClone((preferences = { ...preferences, quiet_until: on ? ago(-60 * 14) : null })),

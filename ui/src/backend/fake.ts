@@ -141,7 +141,8 @@ export async function makeFake(): Promise<Backend> {
 
   async function load(list: ActionDoc[]): Promise<void> {
     for (const doc of list) {
-      doc.payload_hash = await hash(doc, doc.payload);
+      // Without a request there is no key, and without a key no fingerprint.
+      doc.payload_hash = doc.request_id ? await hash(doc, doc.payload) : "";
       for (const approval of doc.approvals) approval.payload_hash = doc.payload_hash;
       docs.set(doc.id, doc);
     }
@@ -215,7 +216,9 @@ export async function makeFake(): Promise<Backend> {
       environment,
       environments: ["live", "sandbox"],
       counts: {
-        awaiting: count || requests("awaiting"),
+        // As the ledger does: a thousand are counted.
+        more: count > 1000 ? ["awaiting"] : [],
+        awaiting: Math.min(count, 1000) || requests("awaiting"),
         on_the_way: requests("on_the_way"),
         unknown: requests("unknown", (d) => d.state === "unknown"),
         needs_review: requests("needs_review") + refused.length,

@@ -101,6 +101,7 @@ export interface Backend {
   preferences(): Promise<Preferences>;
   setUndoSeconds(seconds: number): Promise<Preferences>;
   setExpiryHours(hours: number): Promise<Preferences>;
+  testNotification(): Promise<Preferences>;
   setNotifications(on: boolean, names: boolean): Promise<Preferences>;
   setQuietHours(from: string | null, to: string | null): Promise<Preferences>;
   quietUntilTomorrow(on: boolean): Promise<Preferences>;

@@ -62,6 +62,7 @@ export const tauri: Backend = {
   preferences: () => invoke("preferences"),
   setUndoSeconds: (seconds) => invoke("set_undo_seconds", { seconds }),
   setExpiryHours: (hours) => invoke("set_expiry_hours", { hours }),
+  testNotification: () => invoke("test_notification"),
   setNotifications: (on, names) => invoke("set_notifications", { on, names }),
   setQuietHours: (from, to) => invoke("set_quiet_hours", { from, to }),
   quietUntilTomorrow: (on) => invoke("quiet_until_tomorrow", { on }),

@@ -3,4 +3,8 @@
 /**
  * Counts of requests for the sidebar (design section 3).
  */
-export type Counts = { awaiting: number, on_the_way: number, unknown: number, needs_review: number, };
+export type Counts = { awaiting: number, on_the_way: number, unknown: number, needs_review: number, 
+/**
+ * Which of these are more than their number: past a thousand actions it is not counted on.
+ */
+more: Array<string>, };

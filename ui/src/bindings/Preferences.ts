@@ -17,6 +17,10 @@ expiry_hours: number, notifications: boolean,
  */
 notification_names: boolean, 
 /**
+ * Why no notifications are shown on this desktop, if so.
+ */
+notifications_problem: string | null, 
+/**
  * Set while notifications are quiet by choice: until when.
  */
 quiet_until: string | null, 

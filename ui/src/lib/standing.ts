@@ -41,6 +41,7 @@ export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner:
       return make("s-prepared", "ink", w.prepared, w.preparedSays);
     case "approved": {
       if (isHeld(facts as ActionDoc, now)) return make("s-approved", "ink", w.approvedHeld, w.approvedSays);
+      if (facts.next?.what === "scheduled") return make("s-approved", "ink", w.scheduled, facts.next.text ? localTimes(facts.next.text, now) : w.scheduledSays(localTimes(facts.next.at ?? "", now)));
       // What stands in the way, in the engine's words: the action it waits for, sending switched off, a paused destination.
       if (facts.next?.what === "waits_for") return make("s-waiting", "grey", facts.after ? w.waitingTurn : w.waiting, facts.after && !facts.next.text ? w.waitingTurnSays(facts.after) : w.approvedAnd(localTimes(facts.next.text, now)));
       if (facts.next?.what === "paused") return make("unplug", "plum", w.waitingPaused, nothing(w.approvedAnd(localTimes(facts.next.text, now))));

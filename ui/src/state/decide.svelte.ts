@@ -124,6 +124,7 @@ export async function revise(doc: ActionDoc): Promise<void> {
 }
 
 export async function copyFingerprint(hash: string): Promise<void> {
+  if (!hash) return app.say(w.noFingerprint);
   if (!(await copyText(hash))) return;
   app.notify({ icon: "copy", family: "grey", text: w.copied }, 3000);
   app.say(w.copied);

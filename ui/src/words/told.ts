@@ -15,6 +15,7 @@ export const told = {
   someUnreachable: (names: string) => ({ names }),
   place: (at: number, of: number) => ({ at, of }),
   heldFor: (seconds: number) => ({ seconds }),
+  scheduledSays: (when: string) => ({ when }),
   queuedSays: (destination: string) => ({ destination }),
   queuedTry: (n: number, time: string) => ({ n, time, has: yes(time) }),
   queuedAgainSays: (n: number) => ({ n }),

@@ -2,7 +2,7 @@
 
 use crate::output::Ended;
 use crate::session::{Needs, Session};
-use countersign_engine::{Core, Failure};
+use countersign_engine::{Core, Failure, notify};
 use serde_json::{Value, json};
 
 struct Report(Vec<Value>);
@@ -16,7 +16,7 @@ impl Report {
     }
 }
 
-pub async fn doctor(s: &Session) -> Ended {
+pub async fn doctor(s: &Session, test_notification: bool) -> Ended {
     let mut report = Report(Vec::new());
     match s.home.config() {
         Err(e) => report.failed("home", &e),
@@ -27,6 +27,12 @@ pub async fn doctor(s: &Session) -> Ended {
                 Err(e) => report.failed("ledger", &e),
                 Ok(core) => inside(&core, &mut report).await,
             }
+        }
+    }
+    if test_notification {
+        match notify::show_test().await {
+            Ok(()) => report.add("test notification", true, "shown; if you saw none, the desktop holds them back"),
+            Err(why) => report.add("test notification", false, why),
         }
     }
     let ok = report.0.iter().all(|c| c["ok"] == true);
@@ -75,8 +81,28 @@ async fn inside(core: &Core, report: &mut Report) {
             }
         }
     }
+    notifications(core, report).await;
     match core.ledger.index_pending().await {
         Ok(n) => report.add("search", true, format!("{n} actions wait for the search index")),
         Err(e) => report.failed("search", &e.into()),
     }
+}
+
+/// They are a convenience of the window: where there is no desktop, nothing is missing.
+async fn notifications(core: &Core, report: &mut Report) {
+    let check = "notifications";
+    match core.settings.notifications().await {
+        Err(e) => report.failed(check, &e),
+        Ok(false) => report.add(check, true, "switched off"),
+        Ok(true) => match notify::service().await {
+            Ok(name) => report.add(check, true, format!("shown by {name}")),
+            Err(_) if !has_desktop() => report.add(check, true, "no desktop here, so there is nobody to show them to"),
+            Err(why) => report.add(check, false, format!("{why} The window’s lists and counts tell everything.")),
+        },
+    }
+}
+
+fn has_desktop() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !cfg!(target_os = "linux") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }

@@ -44,7 +44,7 @@ pub async fn run(s: &Session, command: Command) -> Ended {
         Command::Purge(a) => keep::purge(s, a).await,
         Command::Freeze => keep::freeze(s).await,
         Command::Unfreeze(a) => keep::unfreeze(s, a).await,
-        Command::Doctor => doctor::doctor(s).await,
+        Command::Doctor(a) => doctor::doctor(s, a.test_notification).await,
         Command::Demo => demo::demo(s).await,
     }
 }

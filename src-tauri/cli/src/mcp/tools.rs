@@ -46,7 +46,7 @@ fn propose() -> Tool {
             "event_id": { "type": "string", "description": "This delivery's id at the source. The same one again with the same content is recognised as a repeat." },
             "request_id": { "type": "string", "description": "The business record behind it, such as a ticket or inquiry number. Never made up, never a time stamp." },
             "source_version": { "type": "integer", "minimum": 0, "description": "Rises when the record changes; an older one never overwrites a newer draft." },
-            "conversation": { "type": "object", "description": "The customer's message: from, reply_to, to, cc, subject, received_at, message_id, in_reply_to, references, text, html." },
+            "conversation": { "type": "object", "description": "The customer's message: from, reply_to, to, cc, subject, received_at, message_id, in_reply_to, references, text, html, headers (an object of its mail headers: by Auto-Submitted, Precedence, List-* and Return-Path automatic mail is known)." },
             "actions": {
                 "type": "array", "minItems": 1,
                 "items": {
@@ -58,7 +58,7 @@ fn propose() -> Tool {
                         "after": { "type": "string", "description": "The step that must be accepted before this one goes." },
                         "effect": { "type": "string", "description": "One of those list_destinations shows, such as email.reply." },
                         "destination": { "type": "string", "description": "A name that list_destinations shows." },
-                        "payload": { "type": "object", "description": "What the person reads and approves. For email: from, to, cc, bcc, reply_to, subject, text, html, in_reply_to, references, attachments." }
+                        "payload": { "type": "object", "description": "What the person reads and approves. For email: from, to, cc, bcc, reply_to, subject, text, html, in_reply_to, references, attachments; send_at as {local, zone, offset?} where it is to go at a time, such as {\"local\": \"2027-03-28T10:30\", \"zone\": \"Europe/Berlin\"}." }
                     }
                 }
             },

@@ -1,12 +1,13 @@
 //! Decisions. Each is one transaction of the ledger; none speaks to a destination.
 
 use super::Desk;
+use super::risks::{AUTOMATIC, DAILY_LIMIT};
 use crate::failure::{Code, Failure};
 use crate::view::{ActionDoc, ApproveOne, ApprovedOne, FindingDoc};
 use countersign_connectors::Survey;
 use countersign_domain::approval::SignedVerdict;
 use countersign_domain::{
-    ActionId, Approval, Conversation, Fact, Payload, PayloadHash, Signable, State, Verdict, Wire, advance,
+    ActionId, Approval, Attachment, Conversation, Fact, Payload, PayloadHash, Signable, State, Verdict, Wire, advance,
 };
 use countersign_ledger::{Detail, Signing};
 use serde_json::Value;
@@ -44,8 +45,7 @@ impl Desk {
                 return Err(Failure::conflict(format!("only what is prepared can be edited; this is {state}")).on(id));
             }
         }
-        let payload = Payload::parse(&record.row.effect, payload, &self.files_of(&detail))
-            .map_err(|e| Failure::from(e.within("payload")).on(id))?;
+        let payload = written(&record.row.effect, payload, &self.files_of(&detail)).map_err(|e| e.on(id))?;
         let replaces = replaces.unwrap_or(record.row.payload_version);
         self.ledger()
             .edit(id, replaces, &payload, &self.core.owner, self.now())
@@ -109,6 +109,9 @@ impl Desk {
         let looked_at = self.held_back(&signing, looked).await?;
 
         let now = self.now();
+        // Read once, here: rules of a zone that change later do not move what was approved.
+        let due = signing.sealed.payload().due().map_err(|e| Failure::from(e.within("payload")).on(id))?;
+        let due = due.map_or(now, |due| due.at.max(now));
         let wire = match &signing.stored_wire {
             Some(wire) => wire.clone(),
             None => render(connector.as_ref(), &signing, now, &survey).map_err(|e| e.on(id))?,
@@ -127,7 +130,8 @@ impl Desk {
             &signer.device,
             signing.sequence,
             now,
-            now.plus(self.core.settings.expiry().await?),
+            // Counted from the time it was approved for: until then it waits as it was meant to.
+            due.plus(self.core.settings.expiry().await?),
         )
         .map_err(|e| Failure::from(e).on(id))?;
         // A signature that no claim would take is none: this device may have been withdrawn, or the name changed.
@@ -137,7 +141,7 @@ impl Desk {
         self.clear(id, signing.sealed.version(), &looked_at).await?;
         let touched = connector.touches(&wire);
         let needed = self.core.settings.approvers_needed(&row.environment).await?;
-        let not_before = now.plus(Duration::from_secs(u64::from(destination.undo_seconds)));
+        let not_before = due.max(now.plus(Duration::from_secs(u64::from(destination.undo_seconds))));
         self.ledger()
             .approve_on(id, &approval, &wire, touched.as_ref(), needed, not_before, frees_key, now)
             .await
@@ -154,6 +158,10 @@ impl Desk {
         let mut done = Vec::with_capacity(wanted.len());
         for one in wanted {
             let outcome = match self.resolve_id(&one.id).await {
+                Ok(id) if wanted.len() > 1 && self.alone(id).await? => Err(Failure::not_permitted(
+                    "it answers a message that nobody wrote, so it is approved by itself and with no others",
+                )
+                .on(id)),
                 Ok(id) => self.approve(id, &one.payload_hash, &one.looked).await,
                 Err(failure) => Err(failure),
             };
@@ -164,6 +172,12 @@ impl Desk {
             done.push(ApprovedOne { id: one.id.clone(), action, error });
         }
         Ok(done)
+    }
+
+    /// Whether it takes a decision of its own, whatever was cleared before (F41).
+    async fn alone(&self, id: ActionId) -> Result<bool, Failure> {
+        let doc = self.action(id).await?;
+        Ok(doc.state == "prepared" && doc.findings.iter().any(|f| f.code == AUTOMATIC))
     }
 
     /// The same decision again (a second click, an answer that got lost): the first one stands and is shown (F18).
@@ -180,6 +194,10 @@ impl Desk {
     async fn held_back(&self, signing: &Signing, looked: &[(String, String)]) -> Result<Vec<FindingDoc>, Failure> {
         let id = signing.action;
         let mut found = self.findings_of(&signing.detail, signing.sealed.payload(), signing.sealed.version()).await?;
+        if let Some(limit) = found.iter().find(|f| f.code == DAILY_LIMIT) {
+            let at = format!("{}:{}", limit.code, limit.field);
+            return Err(Failure::not_permitted(limit.text.clone()).at(at).on(id));
+        }
         // Nobody looked at what is not there: a slip of the pen must not pass for a check that was made.
         if let Some((code, field)) = looked.iter().find(|(c, at)| !found.iter().any(|f| f.code == *c && f.field == *at))
         {
@@ -237,8 +255,15 @@ impl Desk {
         self.action(id).await
     }
 
-    /// Ends the undo window.
+    /// Ends the undo window. What was approved for a time does not go before it.
     pub async fn send_now(&self, id: ActionId) -> Result<ActionDoc, Failure> {
+        let detail = self.ledger().detail(id).await?;
+        if self.scheduled(&detail).is_some() {
+            return Err(Failure::conflict(
+                "it was approved for a time that has not come; put it back and change the time",
+            )
+            .on(id));
+        }
         self.ledger().send_now(id, &self.core.owner, self.now()).await.map_err(|e| Failure::from(e).on(id))?;
         self.action(id).await
     }
@@ -305,9 +330,9 @@ impl Desk {
     pub async fn revise(&self, id: ActionId, payload: Option<Value>) -> Result<ActionDoc, Failure> {
         let detail = self.ledger().detail(id).await?;
         let payload = payload
-            .map(|value| Payload::parse(&detail.record.row.effect, value, &detail.attachments))
+            .map(|value| written(&detail.record.row.effect, value, &detail.attachments))
             .transpose()
-            .map_err(|e| Failure::from(e.within("payload")).on(id))?;
+            .map_err(|e| e.on(id))?;
         let secret = self.core.ledger_secret().await?;
         let new = self
             .ledger()
@@ -343,6 +368,13 @@ pub(super) fn render(
     connector
         .render_on(&signing.sealed, &signing.idempotency_key, signing.detail.conversation.as_ref(), now, survey)
         .map_err(|e| Failure::bad_input(e.field, e.reason))
+}
+
+/// A payload as a person wrote it. A time that its zone does not have, or has twice, is refused with its field.
+fn written(effect: &str, value: Value, known: &[Attachment]) -> Result<Payload, Failure> {
+    let payload = Payload::parse(effect, value, known).map_err(|e| e.within("payload"))?;
+    payload.due().map_err(|e| e.within("payload"))?;
+    Ok(payload)
 }
 
 fn not_an_approver(id: ActionId) -> Failure {

@@ -1,5 +1,6 @@
 //! One action with its whole history, as the document of interfaces.md.
 
+use super::later::is_held;
 use super::words::{self, Scene};
 use crate::view::{
     ActionDoc, ActionRow, ApprovalDoc, AttemptDoc, ContractDoc, ConversationDoc, DeliveryDoc, DraftDoc, FilingDoc,
@@ -248,7 +249,9 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
 /// The explanation, and for what is approved and yet does not leave the reason for it.
 fn explained(record: &ActionRecord, duplicates: usize, adopted: bool, next: Option<&NextDoc>) -> String {
     let told = explain(record.standing(), &story(record, u32::try_from(duplicates).unwrap_or(u32::MAX), adopted));
-    match next.filter(|n| record.state() == State::Approved && matches!(n.what.as_str(), "waits_for" | "paused")) {
+    match next.filter(|n| {
+        record.state() == State::Approved && matches!(n.what.as_str(), "waits_for" | "paused" | "scheduled")
+    }) {
         Some(next) => format!("{told} {}", next.text),
         None => told,
     }
@@ -294,8 +297,9 @@ fn row_next(row: &RowRecord, asked: bool, now: Timestamp) -> Option<NextDoc> {
         Some(NextDoc { what: what.to_owned(), at: at.map(|t| t.to_string()), text: String::new() })
     };
     match row.standing.state {
+        State::Approved if is_held(row, now) => doc("undo_ends", Some(row.not_before)),
         State::Approved if row.waits == Waits::UndoWindow && row.not_before > now => {
-            doc("undo_ends", Some(row.not_before))
+            doc("scheduled", Some(row.not_before))
         }
         State::Approved if row.after.is_some() => doc("waits_for", None),
         State::Approved => doc("attempt", Some(row.not_before)),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Why a destination is paused that a person has paused. Only a person lets it go on.
 pub(super) const PAUSED_BY_HAND: &str = "Paused by a person.";
 /// The longest hold, in seconds: as in a destination file.
-const HOLD_MAX: u32 = 3600;
+pub(super) const HOLD_MAX: u32 = 3600;
 
 impl Desk {
     /// The kinds of destination this build has, with their forms.

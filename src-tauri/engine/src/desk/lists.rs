@@ -10,7 +10,7 @@ use crate::view::{ActionPage, Counts, DestinationRow, ErrorDoc, FindingDoc, NotT
 use countersign_domain::payload::EFFECTS;
 use countersign_domain::risk;
 use countersign_domain::{State, Timestamp};
-use countersign_ledger::{Cursor, DestinationRecord, Page, PageFilter, RowRecord, SearchFilter};
+use countersign_ledger::{Cursor, DestinationRecord, Page, PageFilter, RowRecord, SearchFilter, StateCounts};
 use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
 use std::time::Duration;
@@ -270,12 +270,7 @@ impl Desk {
             home_exists: true,
             owner: self.core.owner.to_string(),
             environments: self.environments().await?,
-            counts: Counts {
-                awaiting: counts.awaiting,
-                on_the_way: counts.on_the_way,
-                unknown: counts.unknown,
-                needs_review: counts.needs_review,
-            },
+            counts: shown_counts(&counts),
             sending: self.core.settings.sending(&environment).await?,
             frozen: frozen.map(|f| f.word().to_owned()),
             frozen_text: frozen.map(|f| f.text().to_owned()),
@@ -342,6 +337,22 @@ impl Desk {
             repeats_by_itself: None,
             contracts,
         }
+    }
+}
+
+fn shown_counts(counts: &StateCounts) -> Counts {
+    let all = [
+        ("awaiting", counts.awaiting),
+        ("on_the_way", counts.on_the_way),
+        ("unknown", counts.unknown),
+        ("needs_review", counts.needs_review),
+    ];
+    Counts {
+        awaiting: counts.awaiting.n,
+        on_the_way: counts.on_the_way.n,
+        unknown: counts.unknown.n,
+        needs_review: counts.needs_review.n,
+        more: all.iter().filter(|(_, many)| many.more).map(|(name, _)| (*name).to_owned()).collect(),
     }
 }
 

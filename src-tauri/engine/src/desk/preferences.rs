@@ -1,14 +1,16 @@
 //! What a person sets, and what they do with the whole record: quiet, backup, retention.
 
 use super::Desk;
+use super::later::is_held;
 use super::lists::PAGE;
 use crate::failure::Failure;
 use crate::home::LIVE;
 use crate::keychain::Presence;
+use crate::notify;
 use crate::settings::QuietHours;
 use crate::view::{HeldRow, Preferences, PurgedDoc};
 use countersign_domain::{ActionId, State};
-use countersign_ledger::{PageFilter, Waits};
+use countersign_ledger::PageFilter;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,6 +30,7 @@ impl Desk {
             expiry_hours: u32::try_from(settings.expiry().await?.as_secs() / 3600).unwrap_or(u32::MAX),
             notifications: settings.notifications().await?,
             notification_names: settings.notification_names().await?,
+            notifications_problem: self.bubbles_problem().await.map(str::to_owned),
             quiet_until: settings.quiet_until().await?.filter(|until| now < *until).map(|until| until.to_string()),
             quiet_from,
             quiet_to,
@@ -65,6 +68,23 @@ impl Desk {
         self.core.settings.set_quiet_until_tomorrow(on, &self.core.owner, self.now()).await
     }
 
+    /// Shows a notification that says that it is a test.
+    ///
+    /// # Errors
+    /// None where it is not shown: the preferences say so.
+    pub async fn test_notification(&self) -> Result<Preferences, Failure> {
+        self.core.last_bubble.tested(notify::show_test().await);
+        self.preferences().await
+    }
+
+    /// What the last one met with; before there was one, whether anything would show it.
+    async fn bubbles_problem(&self) -> Option<&'static str> {
+        match self.core.last_bubble.problem() {
+            Some(problem) => Some(problem),
+            None => notify::service().await.err(),
+        }
+    }
+
     async fn owner_present(&self) -> Result<Presence, Failure> {
         let given = self.presence_for(LIVE).await?;
         given.ok_or_else(|| Failure::locked("changing this needs the passphrase"))
@@ -75,7 +95,7 @@ impl Desk {
         let filter = PageFilter { environment: None, states: vec![State::Approved], oldest_first: false };
         let page = self.ledger().page(&filter, None, PAGE).await?;
         let now = self.now();
-        let held = page.rows.into_iter().filter(|row| row.waits == Waits::UndoWindow && row.not_before > now);
+        let held = page.rows.into_iter().filter(|row| is_held(row, now));
         Ok(held
             .map(|row| HeldRow {
                 id: row.id.to_string(),

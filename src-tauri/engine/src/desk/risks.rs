@@ -8,6 +8,7 @@ use crate::view::FindingDoc;
 use countersign_connectors::Parent;
 use countersign_domain::canonical::sha256;
 use countersign_domain::email::EmailView;
+use countersign_domain::risk::automatic::{self, Automatic};
 use countersign_domain::risk::{self, Finding, Weight};
 use countersign_domain::{ActionId, Conversation, DeliveryId, Mailbox, Payload, Standing, State};
 use countersign_ledger::{Cleared, Detail, JournalRow, Related};
@@ -21,6 +22,12 @@ pub(super) const PARENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// After so long another accepted message to the same person, in another thread, is no repeat any more.
 const REPEAT_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// Nobody wrote the message that is answered.
+pub(super) const AUTOMATIC: &str = "automatic_message";
+/// Its thread took as many messages as it takes in a day.
+pub(super) const DAILY_LIMIT: &str = "daily_limit";
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// What the mailbox said about the customer's message. Addresses are kept as digests only: settings are journaled, and the
 /// journal outlives a purge.
@@ -37,15 +44,18 @@ pub(super) struct Checked {
     /// Digests of everyone in the thread's message, lower case.
     #[serde(default)]
     people: BTreeSet<String>,
+    /// Why no person wrote it, if its headers say so.
+    #[serde(default)]
+    automatic: Option<String>,
 }
 
 impl Checked {
     /// None where nothing could be asked: that holds nothing back.
     fn of(parent: &Parent, told: &Conversation) -> Option<Checked> {
-        let (result, fields, people): (_, &[_], &[String]) = match parent {
-            Parent::Matches { people } => ("matches", &[], people),
-            Parent::Differs { fields, people } => ("differs", fields, people),
-            Parent::Missing => ("missing", &[], &[]),
+        let (result, fields, people, automatic): (_, &[_], &[String], _) = match parent {
+            Parent::Matches { people, automatic } => ("matches", &[], people, *automatic),
+            Parent::Differs { fields, people, automatic } => ("differs", fields, people, *automatic),
+            Parent::Missing => ("missing", &[], &[], None),
             Parent::CannotAsk { .. } | Parent::NothingToAsk => return None,
         };
         Some(Checked {
@@ -53,6 +63,7 @@ impl Checked {
             conversation: told.hash().to_string(),
             fields: fields.iter().map(|f| (*f).to_owned()).collect(),
             people: people.iter().map(|p| digest(p)).collect(),
+            automatic: automatic.map(|a| a.name().to_owned()),
         })
     }
 
@@ -152,6 +163,28 @@ fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> 
         .collect()
 }
 
+/// Two systems that answer each other are stopped at the latest here: the thread took what it takes in a day.
+fn daily_limit(related: &[Related], now: countersign_domain::Timestamp) -> Option<Finding> {
+    let in_thread = related.iter().filter(|other| other.same_thread);
+    // What waits or may have gone counts as well; without a time it is of now.
+    let mut lately: Vec<_> =
+        in_thread.map(|other| other.went_at.unwrap_or(now)).filter(|at| now.since(*at) < A_DAY).collect();
+    lately.sort();
+    let free = lately.len().checked_sub(automatic::A_DAY)?;
+    Some(Finding {
+        code: DAILY_LIMIT,
+        field: "conversation".to_owned(),
+        weight: Weight::Stop,
+        holds: true,
+        text: format!(
+            "{} messages went into this thread in 24 hours, and what it answers was written by no person. No more is approved \
+             before {}.",
+            lately.len(),
+            lately[free].plus(A_DAY)
+        ),
+    })
+}
+
 /// The customer wrote again since the source made this draft, and the source made no other one.
 fn wrote_again(detail: &Detail) -> Option<Finding> {
     let told = |row: &&JournalRow| {
@@ -239,6 +272,8 @@ impl Desk {
         }
         all.extend(wrote_again(detail).filter(|_| open));
         let mut cleared = detail.cleared.clone();
+        // Nobody clears it: its time does.
+        cleared.retain(|c| c.code != DAILY_LIMIT);
         if open && let Some(adopted) = self.core.may_have_been_sent(id).await? {
             all.push(adopted_finding(&adopted.why));
             // What was said before this adoption says nothing about it.
@@ -255,6 +290,14 @@ impl Desk {
         let mut all = risk::findings(email, detail.conversation.as_ref(), &known);
         if let Some(checked) = self.checked(detail).await? {
             all.extend(checked.findings(email, &known.own_domains));
+            let by_mailbox = checked.automatic.as_deref().and_then(Automatic::named);
+            // The source may have told the same.
+            if !all.iter().any(|f| f.code == AUTOMATIC) {
+                all.extend(by_mailbox.map(risk::automatic_message));
+            }
+        }
+        if open && all.iter().any(|f| f.code == AUTOMATIC) {
+            all.extend(daily_limit(&self.ledger().related(detail.record.id()).await?, self.now()));
         }
         if open {
             all.extend(related_findings(&self.unrelated_by_revision(detail).await?, self.now()));

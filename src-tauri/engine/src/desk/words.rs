@@ -24,6 +24,8 @@ pub(super) struct Scene<'a> {
     pub(super) adopted: bool,
     /// A worker holds an attempt that is still open.
     pub(super) attempt_open: bool,
+    /// The time it was approved for, on the wall and in UTC, if that is still to come.
+    pub(super) scheduled: Option<String>,
     pub(super) now: Timestamp,
 }
 
@@ -85,7 +87,7 @@ pub(super) fn offers(s: &Scene<'_>) -> Vec<OfferDoc> {
             } else {
                 offer("undo", s.record.row.waits == Waits::UndoWindow, joined("Puts it back in Awaiting.", s.left()))
             }];
-            if s.record.row.waits == Waits::UndoWindow && s.record.row.not_before > s.now {
+            if s.record.row.waits == Waits::UndoWindow && s.record.row.not_before > s.now && s.scheduled.is_none() {
                 all.push(offer("send_now", false, "Ends the hold now."));
             }
             if let Some(after) = s.after {
@@ -240,6 +242,10 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
         Some(NextDoc { what: what.to_owned(), at: at.map(|t| t.to_string()), text })
     };
     match row.standing.state {
+        State::Approved if row.waits == Waits::UndoWindow && row.not_before > s.now && s.scheduled.is_some() => {
+            let when = s.scheduled.as_deref().unwrap_or_default();
+            doc("scheduled", Some(row.not_before), joined(&format!("Goes at {when}."), "Undo puts it back."))
+        }
         State::Approved if row.waits == Waits::UndoWindow && row.not_before > s.now => {
             doc("undo_ends", Some(row.not_before), joined(s.left(), "Undo puts it back."))
         }

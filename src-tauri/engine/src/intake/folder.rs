@@ -43,7 +43,7 @@ pub struct Folder {
 
 impl Folder {
     /// # Errors
-    /// Bad input where it is no folder, or where others than its owner may write in it.
+    /// Bad input where it is no folder, where it belongs to another user, or where others than its owner may write in it.
     pub fn open(dir: &Path, intake: Intake) -> Result<Folder, Failure> {
         own(dir)?;
         Ok(Folder { dir: dir.to_owned(), intake, seen: HashMap::new() })
@@ -135,7 +135,7 @@ impl Folder {
     }
 }
 
-/// The folder must be the user's own: whoever can write in it can propose.
+/// The folder must be the user's own: whoever can write in it, or may allow others to, can propose.
 fn own(dir: &Path) -> Result<(), Failure> {
     let bad = |why: &str| Err(Failure::bad_input("watch", format!("{}: {why}", name_of(dir))));
     let meta = match fs::symlink_metadata(dir) {
@@ -143,10 +143,24 @@ fn own(dir: &Path) -> Result<(), Failure> {
         Ok(_) => return bad("is not a folder"),
         Err(e) => return bad(&format!("cannot be read: {}", e.kind())),
     };
+    if is_another_users(&meta) {
+        return bad("belongs to another user, who could hand in; make one of your own");
+    }
     if writable_by_others(&meta) {
         return bad("others may write in it, so anybody could hand in");
     }
     Ok(())
+}
+
+/// Whoever owns a folder writes in it, or opens it to others at any time, whatever its mode says now.
+#[cfg(unix)]
+fn is_another_users(meta: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(meta) != rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+fn is_another_users(_: &Metadata) -> bool {
+    false
 }
 
 #[cfg(unix)]

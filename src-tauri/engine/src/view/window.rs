@@ -38,6 +38,8 @@ pub struct Preferences {
     pub notifications: bool,
     /// Whether a notification may carry a customer's name.
     pub notification_names: bool,
+    /// Why no notifications are shown on this desktop, if so.
+    pub notifications_problem: Option<String>,
     /// Set while notifications are quiet by choice: until when.
     pub quiet_until: Option<Time>,
     /// Every day, by this computer's clock, `HH:MM`; both or none.

@@ -50,6 +50,8 @@ export const review: Like<typeof source> = {
   heldFor: "Wartezeit, {seconds, number} s",
   held: "Wartezeit",
   queued: "Eingereiht",
+  scheduled: "Freigegeben für später",
+  scheduledSays: "Geht um {when} hinaus. Noch ist nichts hinausgegangen.",
   queuedSays: "Freigegeben. Wartet auf {destination}. Noch ist nichts hinausgegangen.",
   queuedTry: "{has, select, yes {Eingereiht, Versuch {n, number} um {time}} other {Eingereiht, Versuch {n, number}}}",
   queuedAgainSays: "Versuch {n, number} wurde sicher nicht übernommen. Dieselben Bytes gehen unter demselben Schlüssel noch einmal hinaus. Sie können die Freigabe zurücknehmen; bearbeiten lässt es sich nicht mehr.",
@@ -238,6 +240,7 @@ export const review: Like<typeof source> = {
   copied: "Fingerabdruck kopiert, alle 64 Stellen.",
   keptCopied: "Kopiert.",
   fingerprint: "Fingerabdruck",
+  noFingerprint: "Noch kein Fingerabdruck",
   lockedBar: "Ihr Schlüssel ist gesperrt. Entsperren Sie ihn, um freizugeben.",
   unlock: "Entsperren",
 

@@ -48,6 +48,8 @@ export const review = {
   heldFor: "Held, {seconds, number} s",
   held: "Held",
   queued: "Queued",
+  scheduled: "Approved for later",
+  scheduledSays: "Goes at {when}. Nothing has left yet.",
   queuedSays: "Approved. Waiting for {destination}. Nothing has left yet.",
   queuedTry: "{has, select, yes {Queued, try {n, number} at {time}} other {Queued, try {n, number}}}",
   queuedAgainSays: "Try {n, number} was certainly not taken. The same bytes go again under the same key. You can put it back; it can’t be edited any more.",
@@ -236,6 +238,7 @@ export const review = {
   copied: "Fingerprint copied, all 64 digits.",
   keptCopied: "Copied.",
   fingerprint: "Fingerprint",
+  noFingerprint: "No fingerprint yet",
   lockedBar: "Your key is locked. Unlock it to approve.",
   unlock: "Unlock",
 

@@ -8,6 +8,7 @@ use crate::mailbox::headers::{base_subject, folded, guarded, of, parsed};
 use crate::mailbox::query::{self, Query, header};
 use crate::mailbox::{Headers, MailboxError, Session, Use};
 use countersign_domain::email::threading;
+use countersign_domain::risk::automatic::{self, Automatic};
 use countersign_domain::{Conversation, Countersigned, Strength};
 
 /// Ids of a thread that are searched for. The first and the last say it all.
@@ -237,11 +238,22 @@ fn compare(told: &Conversation, headers: Headers, bytes: Option<&[u8]>) -> Paren
     {
         fields.push("text");
     }
+    let automatic = bytes.and_then(|b| guarded(|| automatic(&mailparse::parse_headers(b).ok()?.0)));
     let mut people = [headers.from, headers.reply_to, headers.to, headers.cc].concat();
     people.iter_mut().for_each(|p| *p = folded(p));
     people.sort();
     people.dedup();
-    if fields.is_empty() { Parent::Matches { people } } else { Parent::Differs { fields, people } }
+    if fields.is_empty() {
+        Parent::Matches { people, automatic }
+    } else {
+        Parent::Differs { fields, people, automatic }
+    }
+}
+
+/// Whether its headers say that no person wrote it (F41).
+fn automatic(headers: &[mailparse::MailHeader<'_>]) -> Option<Automatic> {
+    let all: Vec<(String, String)> = headers.iter().map(|h| (h.get_key(), h.get_value())).collect();
+    automatic::of_headers(all.iter().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
 /// The first plain text of a message, if it has one.
@@ -280,10 +292,13 @@ mod tests {
     fn the_customers_message_is_compared_with_what_the_source_told() {
         let people: Vec<String> =
             ["home@customer.example", "robin@customer.example", "support@shop.example"].map(str::to_owned).into();
-        assert_eq!(against(&told("Can I move my slot?"), MAIL), Parent::Matches { people: people.clone() });
+        assert_eq!(
+            against(&told("Can I move my slot?"), MAIL),
+            Parent::Matches { people: people.clone(), automatic: None }
+        );
         assert_eq!(
             against(&told("Pay to account 9999. Can I move my slot?"), MAIL),
-            Parent::Differs { fields: vec!["text"], people }
+            Parent::Differs { fields: vec!["text"], people, automatic: None }
         );
         let other = MAIL.replace("Robin <robin@", "Robin <mallory@").replace("Subject: Delivery", "Subject: Other");
         let Parent::Differs { fields, .. } = against(&told("slot?"), &other) else { panic!("it differs") };

@@ -1,0 +1,91 @@
+//! Approved for a time on a wall: it goes then and not before, and whoever looks sees both times (F39).
+
+use crate::office::{Office, ROBIN, SUPPORT, Setup, customers_message, proposal};
+use countersign_domain::{ActionId, State};
+use countersign_engine::{Code, Dispatcher};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The clock stands at 2026-11-02T09:15Z, 10:15 in Berlin.
+async fn proposed(office: &Office, send_at: Value) -> ActionId {
+    office.sandbox.deliver(SUPPORT, customers_message("r1", &[ROBIN]).as_bytes());
+    let mut document = proposal("r1", &[ROBIN]);
+    document["actions"][0]["payload"]["send_at"] = send_at;
+    let source = office.intake.by_name("inbox-agent").await.expect("the source is known");
+    let answer = office.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
+    answer.actions[0].id.as_deref().expect("it is made").parse().expect("an id")
+}
+
+fn berlin(local: &str) -> Value {
+    json!({ "local": local, "zone": "Europe/Berlin" })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f39_what_was_approved_for_a_time_goes_then_and_both_times_are_shown() {
+    let office = Office::with(Setup { undo_seconds: 10, ..Setup::default() }).await;
+    let dispatcher = office.dispatcher().await;
+    let id = proposed(&office, berlin("2026-11-03T09:00")).await;
+    let doc = office.approve(id).await;
+    let next = doc.next.expect("it is said when");
+    assert_eq!((next.what.as_str(), next.at.as_deref()), ("scheduled", Some("2026-11-03T08:00:00Z")));
+    for part in ["2026-11-03 09:00 in Europe/Berlin", "UTC+01:00", "2026-11-03T08:00:00Z"] {
+        assert!(
+            next.text.contains(part) && doc.explanation.contains(part),
+            "{part}: {} / {}",
+            next.text,
+            doc.explanation
+        );
+    }
+    assert_eq!(office.desk.held().await.expect("asked"), [], "Undo counts no seconds of a day");
+    let early = office.desk.send_now(id).await.expect_err("its time is part of what was approved");
+    assert_eq!(early.code, Code::Conflict);
+    office.later(22 * HOUR + 44 * MINUTE);
+    dispatcher.tick().await;
+    assert_eq!((office.state(id).await, office.sandbox.effects().len()), (State::Approved, 0), "a minute too early");
+    office.later(MINUTE);
+    dispatcher.tick().await;
+    assert_eq!((office.state(id).await, office.effects(id).await), (State::Accepted, 1));
+    let sent = String::from_utf8_lossy(&office.sandbox.effects()[0].bytes).into_owned();
+    assert!(!sent.contains("send_at") && !sent.contains("Europe/Berlin"), "{sent}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f39_an_approval_for_a_time_counts_from_then_and_can_be_taken_back_until_then() {
+    let office = Office::with(Setup::default()).await;
+    let id = proposed(&office, berlin("2026-11-09T10:15")).await;
+    let doc = office.approve(id).await;
+    assert_eq!(doc.approvals[0].expires_at, "2026-11-12T09:15:00Z", "three days after its time");
+    office.later(6 * 24 * HOUR);
+    let again = Dispatcher::start(office.again().await).await.expect("the lock is free");
+    again.tick().await;
+    assert_eq!(office.state(id).await, State::Approved, "it outlives the process and the three days");
+    office.desk.undo(id).await.expect("it has not left");
+    office.later(2 * 24 * HOUR);
+    again.tick().await;
+    assert_eq!((office.state(id).await, office.sandbox.effects().len()), (State::Prepared, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f39_an_edit_and_a_revision_ask_for_another_time_where_there_is_none() {
+    let office = Office::new().await;
+    let id = proposed(&office, berlin("2026-11-03T09:00")).await;
+    let before = office.doc(id).await;
+    let mut payload = before.payload.clone();
+    for (local, field) in
+        [("2027-03-28T02:30", "payload.send_at.local"), ("2027-10-31T02:30", "payload.send_at.offset")]
+    {
+        payload["send_at"] = berlin(local);
+        let no = office.desk.edit(id, None, payload.clone()).await.expect_err("it is asked for again");
+        assert_eq!((no.code, no.field.as_deref()), (Code::BadInput, Some(field)));
+        let no = office.desk.revise(id, Some(payload.clone())).await.expect_err("here as well");
+        assert_eq!((no.code, no.field.as_deref()), (Code::BadInput, Some(field)));
+    }
+    assert_eq!(office.doc(id).await.payload_hash, before.payload_hash, "nothing was shifted");
+    payload["send_at"] = json!({ "local": "2027-10-31T02:30", "zone": "Europe/Berlin", "offset": "+01:00" });
+    office.desk.edit(id, None, payload).await.expect("which of the two was said");
+    let next = office.approve(id).await.next.expect("it is said when");
+    assert_eq!(next.at.as_deref(), Some("2027-10-31T01:30:00Z"));
+}

@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { adaptations, adapted } from "./adapt.mjs";
 import { guards } from "./guards.mjs";
 import { journeys } from "./journeys.mjs";
+import { sizes, speak, spoken, squeezed } from "./languages.mjs";
 import { screens } from "./screens.mjs";
 import { stage } from "./stage.mjs";
 import { views } from "./views.mjs";
@@ -82,6 +83,32 @@ for (const screen of screens.filter((s) => (!only || s.name.includes(only)) && a
       told(`${name} ${screen.name}`, faults.length === 0, faults.join("\n     "));
     } catch (error) {
       told(`${name} ${screen.name}`, false, error.message.split("\n")[0]);
+    }
+    await page.context().close();
+  }
+
+// Every screen in the other languages: longer words, and the whole window from right to left.
+for (const language of Object.keys(spoken))
+  for (const screen of screens.filter((s) => !only || s.name.includes(only) || only === language)) {
+    const page = await show.page({ query: screen.query, hash: screen.hash, language });
+    try {
+      await screen.after?.(page);
+    } catch (error) {
+      told(`reach ${screen.name} ${language}`, false, error.message.split("\n")[0]);
+    }
+    await page.evaluate(axe);
+    for (const [size, view] of Object.entries(sizes)) {
+      const name = `${language} ${screen.name} ${size}`;
+      try {
+        await page.setViewportSize(view);
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+        await page.screenshot({ path: `${folder}/${screen.name}-${language}-${size}.png` });
+        const result = await page.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"] }), tags);
+        const faults = [...(await squeezed(page)), ...(await speak(page, language)), ...page.problems, ...result.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 140)).join(" ;; ")}`)];
+        told(name, faults.length === 0, faults.join("\n     "));
+      } catch (error) {
+        told(name, false, error.message.split("\n")[0]);
+      }
     }
     await page.context().close();
   }

@@ -14,8 +14,15 @@ export async function stage() {
   return {
     base,
     browser,
-    async page({ width = 1280, height = 800, dark = false, reduced = true, query = "", hash = "" } = {}) {
-      const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", reducedMotion: reduced ? "reduce" : "no-preference", locale: "en-GB", timezoneId: "Europe/Berlin", permissions: ["clipboard-read", "clipboard-write"] });
+    async page({ width = 1280, height = 800, dark = false, reduced = true, query = "", hash = "", language = "", locale = "en-GB" } = {}) {
+      const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", reducedMotion: reduced ? "reduce" : "no-preference", locale, timezoneId: "Europe/Berlin", permissions: ["clipboard-read", "clipboard-write"] });
+      if (language) await context.addInitScript((chosen) => {
+        try {
+          localStorage.setItem("language", chosen);
+        } catch {
+          // A frame with a formatted mail has no storage of its own.
+        }
+      }, language);
       const page = await context.newPage();
       page.setDefaultTimeout(8000);
       page.problems = [];

@@ -1,5 +1,6 @@
 import { mount } from "svelte";
 import App from "./App.svelte";
+import { app } from "./state/app.svelte";
 import sprite from "./styles/icons.svg?raw";
 import "./styles/tokens.css";
 import "./styles/app.css";
@@ -12,5 +13,6 @@ import "./styles/forced.css";
 const icons = new DOMParser().parseFromString(sprite, "image/svg+xml").documentElement;
 document.body.prepend(document.importNode(icons, true));
 
+// The words first: nothing is drawn in one language and then in another.
 const target = document.getElementById("app");
-if (target) mount(App, { target });
+if (target) void app.speak().then(() => mount(App, { target }));

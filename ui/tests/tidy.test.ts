@@ -51,21 +51,6 @@ describe("who may import whom", () => {
 });
 
 describe("the catalogue", () => {
-  const markup = sources.filter((path) => path.endsWith(".svelte"));
-
-  /** What stands in the markup once scripts, expressions and tags are taken away. */
-  function strays(text: string): string[] {
-    let body = text.replace(/<script[\s\S]*?<\/script>/g, "").replace(/<!--[\s\S]*?-->/g, "");
-    for (let depth = 0; depth < 8; depth++) body = body.replace(/\{[^{}]*\}/g, "·");
-    const attributes = [...body.matchAll(/(?:aria-label|title|placeholder|alt)="([^"]*\p{L}[^"]*)"/gu)].map((m) => m[1] as string);
-    const between = body.replace(/<[^>]*>/g, "\n").split("\n");
-    return [...attributes, ...between].map((x) => x.replace(/&\w+;/g, "").trim()).filter((x) => /\p{L}{2,}/u.test(x));
-  }
-
-  it("r37_no_words_stand_outside_the_catalogue", () => {
-    for (const path of markup) expect(strays(read(path)), place(path)).toEqual([]);
-  });
-
   it("r37_every_entry_is_used", () => {
     const all = sources.filter((path) => !/^words\/(en|de|ar)\//.test(place(path))).map(read).join("\n");
     expect(Object.keys(en).filter((name) => !new RegExp(`\\b(w|language\\.catalogue)\\.${name}\\b`).test(all))).toEqual([]);

@@ -2,6 +2,7 @@ import { TYPE, parse, type MessageFormatElement } from "@formatjs/icu-messagefor
 import { describe, expect, it } from "vitest";
 import { w } from "../src/words";
 import { isolated, selectors } from "../src/words/format";
+import { ar } from "../src/words/ar";
 import { de } from "../src/words/de";
 import { en } from "../src/words/en";
 import { charts } from "../src/words/en/charts";
@@ -34,7 +35,7 @@ function used(elements: readonly MessageFormatElement[], out: Used = { content: 
 }
 const read = (text: string) => used(parse(text, { ignoreTag: true }));
 
-const languages: Record<string, Catalogue> = { en, de };
+const languages: Record<string, Catalogue> = { en, de, ar };
 
 describe("every language", () => {
   it("r37_no_name_is_used_twice_in_the_parts_of_a_catalogue", () => {

@@ -57,7 +57,7 @@ function split(text: string): [string, string] {
   return [text.slice(0, text[at] === "." ? at : at + 1), text.slice(at + 2)];
 }
 
-type Told = { title: string; text: string; hash: string | null };
+type Told = { title: string; text: string; hash: string | null; foreign?: boolean };
 
 class Teller {
   #approvals = 0;
@@ -78,6 +78,7 @@ class Teller {
     const { doc } = this;
     const who = this.who(entry.by);
     const told = (title: string, text = "", hash: string | null = null): Told => ({ title, text, hash });
+    const theirs = (title: string, text: string): Told => ({ title, text, hash: null, foreign: text !== "" });
     switch (entry.fact) {
       case "proposed":
       case "created":
@@ -97,7 +98,7 @@ class Teller {
       case "put_back":
         return told(w.putBackBy(who));
       case "rejected":
-        return told(w.rejectedBy(who), doc.reason ?? "");
+        return theirs(w.rejectedBy(who), doc.reason ?? "");
       case "completed":
       case "confirmed":
         return told(w.completedBy(who), doc.request_id ?? "");
@@ -115,27 +116,27 @@ class Teller {
       case "accepted":
         return told(w.acceptedBy(doc.destination), [doc.receipt ? `${bare(w.receiptIs(doc.receipt.text))}.` : "", w.acceptedLimits].filter(Boolean).join(" "));
       case "found":
-        return told(w.foundIt, doc.receipt?.text ?? "");
+        return theirs(w.foundIt, doc.receipt?.text ?? "");
       case "not_sent":
-        return told(w.notTakenTry, doc.reason ?? "");
+        return theirs(w.notTakenTry, doc.reason ?? "");
       case "said_happened":
       case "happened":
-        return told(w.wordHappened(who), doc.receipt?.text ?? "");
+        return theirs(w.wordHappened(who), doc.receipt?.text ?? "");
       case "said_did_not_happen":
       case "did_not_happen":
         return told(w.wordNot(who));
       case "looked": {
         const look = doc.lookups[this.#looks++];
-        if (look) return told(w.lookedUp, look.text);
+        if (look) return theirs(w.lookedUp, look.text);
         const [title, text] = split(entry.text);
-        return told(title, text);
+        return theirs(title, text);
       }
       case "absent":
         return told(w.absentSure);
       case "expired":
         return told(w.expiredStep);
       case "situation_changed":
-        return told(w.situationStep, doc.state === "needs_review" ? (doc.reason ?? "") : "");
+        return theirs(w.situationStep, doc.state === "needs_review" ? (doc.reason ?? "") : "");
       case "account_changed":
         return told(w.accountStep);
       case "released":
@@ -154,7 +155,7 @@ class Teller {
       default: {
         // A fact this window has no words for yet keeps its own name.
         const [title, text] = split(entry.text && entry.text !== "Recorded" ? entry.text : named(entry.fact));
-        return told(title, text);
+        return theirs(title, text);
       }
     }
   }
@@ -181,7 +182,7 @@ export function story(doc: ActionDoc, owner: string, now = Date.now()): Step[] {
   const told = doc.journal.filter((e) => e.fact === "looked").length;
   doc.lookups.forEach((look, i) => {
     if (i < told) return;
-    steps.push({ key: `look-${i}`, icon: "ask", tone: "grey", title: w.lookedUp, text: localTimes(look.text, now), at: look.at, hash: null, line: "", order: millis(look.at) });
+    steps.push({ key: `look-${i}`, icon: "ask", tone: "grey", title: w.lookedUp, text: localTimes(look.text, now), foreign: true, at: look.at, hash: null, line: "", order: millis(look.at) });
   });
   steps.sort((a, b) => a.order - b.order);
   const waits = doc.next && ["look", "attempt", "undo_ends"].includes(doc.next.what) ? doc.next : null;
@@ -189,7 +190,7 @@ export function story(doc: ActionDoc, owner: string, now = Date.now()): Step[] {
   if (waits && last) {
     last.line = "dot";
     const titles: Record<string, string> = { look: w.askAgain, attempt: w.queued, undo_ends: w.held };
-    steps.push({ key: "next", icon: "", tone: "", title: titles[waits.what] ?? w.next, text: localTimes(waits.text, now), at: waits.at, hash: null, line: "next", order: Infinity });
+    steps.push({ key: "next", icon: "", tone: "", title: titles[waits.what] ?? w.next, text: localTimes(waits.text, now), foreign: true, at: waits.at, hash: null, line: "next", order: Infinity });
   }
   return steps;
 }

@@ -10,6 +10,7 @@ import type { Overview } from "../bindings/Overview";
 import { isHeld, secondsLeft } from "../lib/standing";
 import { millis } from "../lib/time";
 import { w } from "../words";
+import { type Choice, isChoice, language } from "../words/language.svelte";
 import { ActionList } from "./lists.svelte";
 
 export type Screen = View | "action" | "edit" | "revise" | "insights" | "destinations" | "sources" | "settings";
@@ -320,6 +321,19 @@ class App {
       this.say(error.message);
       return null;
     }
+  }
+
+  /** The language that was chosen, or the system's; and when the system changes its own. */
+  async speak(): Promise<void> {
+    const choice = stored("language");
+    window.addEventListener("languagechange", () => void language.choose(language.choice));
+    await language.choose(isChoice(choice) ? choice : "system");
+  }
+
+  async setLanguage(choice: Choice): Promise<void> {
+    store("language", choice);
+    await language.choose(choice);
+    this.say(w.saidLanguage);
   }
 
   async switchTo(environment: string): Promise<void> {

@@ -4,17 +4,18 @@
 import { en } from "./en";
 import type { Catalogue } from "./shape";
 
-export const tags = ["en", "de"] as const;
+export const tags = ["en", "de", "ar"] as const;
 export type Tag = (typeof tags)[number];
 export type Choice = "system" | Tag;
 
 /** Each language by its own name: whoever can read it finds it. */
-export const ownName: Record<Tag, string> = { en: "English", de: "Deutsch" };
+export const ownName: Record<Tag, string> = { en: "English", de: "Deutsch", ar: "العربية" };
 
 // Only the language that is read is loaded.
 const load: Record<Tag, () => Promise<Catalogue>> = {
   en: () => Promise.resolve(en),
   de: () => import("./de").then((m) => m.de),
+  ar: () => import("./ar").then((m) => m.ar),
 };
 
 const preferred = (): readonly string[] => globalThis.navigator?.languages ?? [];
@@ -30,17 +31,19 @@ export function tagOf(names: readonly string[]): Tag {
 }
 
 /**
- * The language with the region that the system is set to: dates and figures are the region's.
+ * The language with the region that the system is set to: dates and figures are the region's. In Arabic the digits are
+ * those of order numbers, addresses and fingerprints, so that figures can be compared without converting them.
  */
 export function localeOf(tag: Tag, names: readonly string[]): string {
-    const same = names.find((name) => base(name) === tag) ?? names[0];
+    const digits = tag === "ar" ? "-u-nu-latn" : "";
+  const same = names.find((name) => base(name) === tag) ?? names[0];
   let region: string | undefined;
   try {
     region = same ? new Intl.Locale(same).region : undefined;
   } catch {
     // A name the platform made up; the language alone is enough.
   }
-  return `${tag}${region ? `-${region}` : ""}`;
+  return `${tag}${region ? `-${region}` : ""}${digits}`;
 }
 
 export function isChoice(value: string | null): value is Choice {
@@ -55,7 +58,7 @@ class Language {
   #turn = 0;
 
   get direction(): "ltr" | "rtl" {
-    return "ltr";
+    return this.tag === "ar" ? "rtl" : "ltr";
   }
 
   /** Text that only exists in English is marked, so that it is read aloud rightly; nothing where English is read anyway. */

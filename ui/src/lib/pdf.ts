@@ -33,6 +33,20 @@ function within<T>(work: Promise<T>, stop: () => void): Promise<T> {
   });
 }
 
+type Reader = ReadableStreamDefaultReader<{ items: ({ str: string; hasEOL: boolean } | object)[] }>;
+
+/** Read piece by piece: not every web view can go through a stream in a loop. */
+async function wordsOf(reader: Reader): Promise<string> {
+  let out = "";
+  while (out.length < WORDS_MAX) {
+    const { value, done } = await reader.read();
+    if (done) return out;
+    for (const item of value.items) if ("str" in item) out += item.str + (item.hasEOL ? "\n" : "");
+  }
+  await reader.cancel();
+  return out.slice(0, WORDS_MAX);
+}
+
 export async function openPdf(bytes: Uint8Array<ArrayBuffer>): Promise<Pages> {
   const pdfjs = await import("pdfjs-dist/legacy/build/pdf.mjs");
   const thread = new Worker(workerUrl, { type: "module" });
@@ -85,8 +99,7 @@ export async function openPdf(bytes: Uint8Array<ArrayBuffer>): Promise<Pages> {
           drawing.cancel();
           end();
         });
-        const words = await within(page.getTextContent(), end);
-        return words.items.map((item) => ("str" in item ? item.str + (item.hasEOL ? "\n" : "") : "")).join("").slice(0, WORDS_MAX);
+        return await within(wordsOf(page.streamTextContent().getReader() as Reader), end);
       } catch (thrown) {
         throw thrown instanceof PdfRefused ? thrown : new PdfRefused("broken");
       }

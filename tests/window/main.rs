@@ -4,3 +4,4 @@
 mod set_up;
 mod start;
 mod story;
+mod writing;

@@ -18,7 +18,7 @@ fn shown(css: &str) -> String {
 }
 
 /// A fresh home of the window, in the sandbox.
-async fn sandbox(home: &Path) -> (Window, Cli) {
+pub(crate) async fn sandbox(home: &Path) -> (Window, Cli) {
     let window = Window::open(home).await;
     let cli = Cli::new(home).with_env(window.session().env());
     window.until("first run is shown", &shown("[data-do=sandbox]")).await;

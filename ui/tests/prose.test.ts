@@ -5,6 +5,7 @@ import { facts } from "../src/lib/facts";
 import { fieldsOf, withFields } from "../src/lib/payload";
 import { placeholders } from "../src/lib/placeholders";
 import { beyond, formattedDoc, formattedHtml, htmlOfText, partsAgree, textFollowing, textOfFormatted } from "../src/lib/prose/formatted";
+import { withLine } from "../src/lib/prose/parts";
 import { plainDoc, plainText } from "../src/lib/prose/plain";
 import { blocksOf, positionOf, rangesOf, readingText } from "../src/lib/prose/reading";
 import { fieldsIn, filled, fits, known } from "../src/lib/snippets";
@@ -91,6 +92,18 @@ describe("a formatted part in the editor", () => {
     const [formatting] = changes(before, bold);
     expect([formatting?.where, formatting?.removed, formatting?.added, formatting?.at]).toEqual(["html", "", "", -1]);
     expect(withFields(payload, putBack(before, bold, formatting!))).toEqual(payload);
+  });
+});
+
+describe("the line of a revision", () => {
+  const plain = { text: "Hello Noor,\n\nsee you.", html: null };
+  const both = { text: "Hello Noor,\n\nsee you.", html: "<p>Hello <b>Noor</b>,</p><p>see you.</p>" };
+  it("r28_it_goes_into_both_parts_and_out_again_to_the_byte", () => {
+    const on = withLine(both, both, "This replaces it.", true);
+    expect(on.text).toBe("Hello Noor,\n\nThis replaces it.\n\nsee you.");
+    expect(on.html).toBe("<p>Hello <strong>Noor</strong>,</p>\n<p>This replaces it.</p>\n<p>see you.</p>");
+    expect(withLine(on, both, "This replaces it.", false)).toEqual(both);
+    expect(withLine(withLine(plain, plain, "This replaces it.", true), plain, "This replaces it.", false)).toEqual(plain);
   });
 });
 

@@ -65,3 +65,20 @@ export function htmlPutBack(before: Parts, after: Parts, change: { removed: stri
   else next.delete(from, to);
   return afterFormatted(after, before, last, next.doc);
 }
+
+/** The parts with a line of its own below the greeting, or without it; where both say the same, in both. */
+export function withLine(now: Parts, original: Parts, line: string, on: boolean): Parts {
+  if (now.html === null || !linked(now)) {
+    const at = now.text.indexOf("\n\n");
+    const without = now.text.replace(`${line}\n\n`, "").replace(line, "");
+    return { html: now.html, text: !on ? without : at >= 0 && at < 80 ? `${now.text.slice(0, at)}\n\n${line}${now.text.slice(at)}` : `${line}\n\n${now.text}` };
+  }
+  const before = formattedDoc(now.html);
+  const next = new Transform(before);
+  if (on) next.insert(before.firstChild?.nodeSize ?? 0, formattedSchema.node("paragraph", null, [formattedSchema.text(line)]));
+  else
+    before.forEach((block, at) => {
+      if (block.textContent === line && next.steps.length === 0) next.delete(at, at + block.nodeSize);
+    });
+  return afterFormatted(now, original, before, next.doc);
+}

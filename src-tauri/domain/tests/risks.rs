@@ -472,7 +472,6 @@ fn calendar(content_type: &str, text: &str) -> Vec<Finding> {
     found.into_iter().filter(|f| f.field == "attachments[0]").collect()
 }
 
-/// Line ends and the fold inside the title as RFC 5545, 3.1 has them.
 fn invitation(method: &str) -> String {
     format!(
         "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//test//EN\r\n{method}BEGIN:VEVENT\r\nUID:1@shop.example\r\n\
@@ -500,7 +499,6 @@ fn f37_a_calendar_whose_method_is_not_its_parts_holds_and_says_both() {
 #[test]
 fn f37_what_is_invited_to_is_shown_and_a_method_that_agrees_is_no_matter() {
     for content_type in ["text/calendar; method=REQUEST", "text/calendar; charset=utf-8; METHOD=\"request\""] {
-        // Folded inside the name and inside the value: a fold may be anywhere.
         let all = calendar(content_type, &invitation("METH\r\n OD:REQ\r\n\tUEST\r\n"));
         none(&all, "calendar_method_differs");
         let shown = one(&all, "invitation", "attachments[0]");
@@ -590,7 +588,6 @@ fn f39_the_card_shows_the_time_on_the_wall_and_the_moment() {
     let shown = one(&all, "sent_later", "send_at");
     assert_eq!((shown.weight, shown.holds), (Weight::Note, false));
     assert!(shown.text.contains("2027-03-28 09:00 in Europe/Berlin") && shown.text.contains("2027-03-28T07:00:00Z"));
-    // While it is being typed: nothing is moved, and it cannot be approved.
     let all = of(|v| v["send_at"] = json!({"local": "2027-03-28T02:30", "zone": "Europe/Berlin"}));
     assert!(one(&all, "sent_later", "send_at.local").holds);
 }

@@ -3,6 +3,8 @@
 use crate::letters::{
     self, FOLDER, HOUR, Letters, SOURCE, WORD, attached, message, multipart, part, proposal, signature,
 };
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use testkit::office::{self, ASKED, CUSTOMER, Mailbox, Office};
 use testkit::{MailServers, wait};
@@ -77,6 +79,29 @@ fn r09_the_document_is_found_in_every_shape_a_mail_program_gives_it() {
 }
 
 #[test]
+fn r09_a_large_document_comes_whole_and_one_that_is_too_large_is_never_fetched() {
+    let letters = start();
+    let running = letters.watch(&[]);
+    // Several pieces of what one command fetches; the limit of the document is 35 MiB.
+    let file: Vec<u8> = (0..5 << 20_u32).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut document = proposal("large");
+    let kind = "application/octet-stream";
+    document["actions"][0]["payload"]["attachments"] =
+        serde_json::json!([{ "filename": "a.bin", "content_type": kind, "base64": STANDARD.encode(&file) }]);
+    let document = document.to_string();
+    let fields = signature(&letters.secret, "msg_1", letters::now(), &document);
+    letters.deliver(&message(&fields, &attached(&document)));
+    letters.settled(1, 0);
+    let attachment = &letters.office.show(&letters.actions()[0])["payload"]["attachments"][0];
+    assert_eq!(attachment["size"], file.len());
+    let fields = signature(&letters.secret, "msg_2", letters::now(), "{}");
+    letters.deliver(&message(&fields, &part(&" ".repeat(40 << 20))));
+    letters.settled(1, 1);
+    let (_, log) = running.stop();
+    assert!(log.contains("larger than a proposal may be"), "{log}");
+}
+
+#[test]
 fn r10_a_message_that_no_source_has_signed_as_it_is_goes_to_refused_and_leaves_nothing() {
     let letters = start();
     let former = letters::add_source(&letters.office, "former");
@@ -86,7 +111,7 @@ fn r10_a_message_that_no_source_has_signed_as_it_is_goes_to_refused_and_leaves_n
     let document = proposal("inquiry-1").to_string();
     let content = attached(&document);
     let good = signature(&letters.secret, "msg_1", now, &document);
-    let other = format!("whsec_{}", base64::Engine::encode(&base64::engine::general_purpose::STANDARD, [7_u8; 32]));
+    let other = format!("whsec_{}", STANDARD.encode([7_u8; 32]));
     let refused = [
         message("", &content),
         message(&signature(&other, "msg_1", now, &document), &content),

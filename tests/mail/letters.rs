@@ -120,8 +120,10 @@ impl Letters {
 
     /// How many wait, were accepted, and were refused.
     pub fn counts(&self) -> (usize, usize, usize) {
-        let count = |folder: &str| self.servers.mailbox("support", folder).len();
-        (count(FOLDER), count(&format!("{FOLDER}/accepted")), count(&format!("{FOLDER}/refused")))
+        let mut imap = self.servers.imap("support");
+        let [waiting, accepted, refused] =
+            ["", "/accepted", "/refused"].map(|below| imap.count(&format!("{FOLDER}{below}")));
+        (waiting, accepted, refused)
     }
 
     /// Ids of all actions, the newest first.

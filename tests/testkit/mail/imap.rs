@@ -67,6 +67,14 @@ impl Imap {
         }
     }
 
+    /// How many messages a folder holds; none when there is no such folder.
+    pub fn count(&mut self, folder: &str) -> usize {
+        let reply = self.run(&format!("EXAMINE \"{folder}\""));
+        let told =
+            reply.items.iter().find_map(|(line, _)| line.strip_prefix("* ")?.strip_suffix(" EXISTS")?.parse().ok());
+        if reply.ok { told.expect("EXAMINE tells how many") } else { 0 }
+    }
+
     /// Whether there is such a folder.
     pub fn has(&mut self, folder: &str) -> bool {
         self.run(&format!("EXAMINE \"{folder}\"")).ok

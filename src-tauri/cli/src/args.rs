@@ -105,6 +105,8 @@ pub enum Command {
     Dispatch(Dispatch),
     /// Ask the destination now about what is unknown
     Reconcile(Reconcile),
+    /// Hand an unknown action over once more under its own key, where the destination recognises it
+    Finish(One),
     /// A person's verdict on an unknown action
     Resolve(Resolve),
     /// A new action, next revision, for the same request and step

@@ -187,7 +187,10 @@ pub fn document(option: &str, path: &std::path::Path, most: usize) -> Result<Vec
     } else {
         std::fs::File::open(path).and_then(|f| f.take(limit).read_to_end(&mut bytes))
     };
-    read.map_err(|e| Failure::bad_input(option, format!("{} cannot be read: {}", path.display(), e.kind())))?;
+    read.map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Failure::bad_input(option, format!("there is no file {}", path.display())),
+        kind => Failure::bad_input(option, format!("{} cannot be read: {kind}", path.display())),
+    })?;
     if bytes.len() > most {
         return Err(Failure::bad_input(option, format!("{} has more than {most} bytes", path.display())));
     }

@@ -55,6 +55,11 @@ impl Session {
         Ok(self.passphrase.get_or_init(|| passphrase.clone()).clone().or(passphrase))
     }
 
+    /// A passphrase that was just chosen is not asked for again.
+    pub fn know(&self, passphrase: &Passphrase) {
+        let _ = self.passphrase.set(Some(passphrase.clone()));
+    }
+
     pub async fn core(&self, needs: Needs) -> Result<Core, Failure> {
         let config = self.home.config()?;
         let in_file = matches!(config.secrets, Some(SecretsChoice::File(_)));

@@ -103,7 +103,7 @@ impl SiteConfig {
         let mut senders: Vec<String> = self.from.iter().map(Mailbox::ascii_email).collect();
         senders.sort();
         senders.dedup();
-        let account = json!({ "kind": kind, "hosts": [self.base.text()], "login": "", "sender": senders });
+        let account = json!({ "kind": kind, "hosts": [self.base.place()], "login": "", "sender": senders });
         AccountFingerprint(tagged_hash("countersign/account/v1", &account))
     }
 

@@ -54,7 +54,7 @@ pub struct Approval {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApprovalError {
     /// The hash on the screen is not the current one.
-    #[error("the draft changed while you were reading; its fingerprint is now {}", current.fingerprint())]
+    #[error("this is not the hash of the draft as it is now: it changed while you were reading, or the hash was mistyped. Its fingerprint is now {}", current.fingerprint())]
     ShownIsStale { current: PayloadHash },
 }
 

@@ -178,7 +178,13 @@ pub fn classify(contract: &Contract, answer: &Answer) -> Outcome {
     }
 }
 
-/// A receipt made of the destination's own answer.
+/// Longest reference of a destination that is kept.
+const REFERENCE_MAX: usize = 200;
+
+/// A receipt made of the destination's own answer. A reference of more than plain characters is not kept: it is shown,
+/// copied and compared, and a receipt outlives the body that is purged.
 pub fn answer_receipt(reference: Option<String>, text: impl Into<String>) -> Receipt {
+    let plain = |r: &String| !r.is_empty() && r.len() <= REFERENCE_MAX && r.bytes().all(|b| b.is_ascii_graphic());
+    let reference = reference.filter(plain);
     Receipt { kind: ReceiptKind::Answer, reference, text: text.into(), strength: Strength::Proof, by: None }
 }

@@ -35,8 +35,19 @@ pub const MAX_SAFE: u64 = (1 << 53) - 1;
 
 /// Parses `bytes` strictly.
 pub fn parse(bytes: &[u8]) -> Result<Value, FieldError> {
+    strictly(bytes, Context::default())
+}
+
+/// The same for what a destination answered, which is judged and not hashed: numbers are taken as they come.
+pub fn parse_answer(bytes: &[u8]) -> Result<Value, FieldError> {
+    strictly(bytes, Context { any_number: true, ..Context::default() })
+}
+
+fn strictly(bytes: &[u8], context: Context) -> Result<Value, FieldError> {
     let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(bytes, e.valid_up_to()))?;
-    let context = Context::default();
+    if text.trim().is_empty() {
+        return Err(FieldError::new("", "there is nothing: the document is empty"));
+    }
     let mut de = serde_json::Deserializer::from_str(text);
     let value = Strict(&context).deserialize(&mut de).map_err(|e| context.error(&e.to_string()))?;
     de.end().map_err(|e| FieldError::new("", e.to_string()))?;
@@ -56,6 +67,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> FieldError {
 struct Context {
     path: RefCell<Vec<String>>,
     refused: RefCell<Option<FieldError>>,
+    any_number: bool,
 }
 
 impl Context {
@@ -97,18 +109,21 @@ impl<'de> Visitor<'de> for Strict<'_> {
         Ok(Value::Bool(v))
     }
     fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<Value, E> {
-        if v.unsigned_abs() > MAX_SAFE {
+        if v.unsigned_abs() > MAX_SAFE && !self.0.any_number {
             return Err(self.0.refuse(format!("the integer {v} is beyond 53 bits; send it as a string")));
         }
         Ok(Value::Number(v.into()))
     }
     fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<Value, E> {
-        if v > MAX_SAFE {
+        if v > MAX_SAFE && !self.0.any_number {
             return Err(self.0.refuse(format!("the integer {v} is beyond 53 bits; send it as a string")));
         }
         Ok(Value::Number(v.into()))
     }
     fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<Value, E> {
+        if let Some(number) = Number::from_f64(v).filter(|_| self.0.any_number) {
+            return Ok(Value::Number(number));
+        }
         Err(self.0.refuse(format!("the number {v} is not an integer of at most 53 bits; send it as a string")))
     }
     fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<Value, E> {

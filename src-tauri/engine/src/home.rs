@@ -271,7 +271,7 @@ impl Home {
         match file.try_lock() {
             Ok(()) => Ok(DispatcherLock(file)),
             Err(TryLockError::WouldBlock) => {
-                Err(Failure::frozen("another process dispatches from this home; nothing was sent by this one"))
+                Err(Failure::frozen("another process dispatches from this home (the window, `serve` or `dispatch`); nothing was sent by this one"))
             }
             Err(TryLockError::Error(e)) => Err(disk("lock", &path, &e)),
         }

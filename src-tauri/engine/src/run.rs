@@ -221,6 +221,15 @@ impl Dispatcher {
         }
     }
 
+    /// Brings the states up to date that a late answer may have settled.
+    pub async fn settled_since(&self, handled: &mut Handled) {
+        for (action, state) in &mut handled.states {
+            if let Ok(Some(record)) = self.core.ledger.action(*action).await {
+                *state = record.state();
+            }
+        }
+    }
+
     /// Asks the destination about one unknown action now.
     pub async fn ask_now(&self, action: ActionId) -> Result<Standing, Failure> {
         let standing = self.worker.ask(action).await?;
@@ -249,7 +258,7 @@ impl Dispatcher {
         }
     }
 
-    /// Waits until no socket is read on any more. For scripts and tests; the loop never waits for it.
+    /// Waits until no socket is read on any more. For what ends with its work; the loop never waits for it.
     pub async fn late_answers(&self) {
         self.worker.late.all_read().await;
     }

@@ -18,7 +18,19 @@ pub async fn init(s: &Session, a: Init) -> Ended {
             "a secrets file is always encrypted: --no-passphrase cannot be used with file:",
         ));
     }
+    // Before anything is typed twice.
+    if s.home.exists() {
+        return Err(Failure::conflict(format!("{} already holds a home", s.home.dir().display())));
+    }
+    if let SecretsChoice::File(path) = &secrets
+        && let Some(folder) = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir())
+    {
+        return Err(Failure::bad_input("secrets", format!("there is no folder {}", folder.display())));
+    }
     let passphrase = if a.no_passphrase { None } else { Some(new_passphrase(s)?) };
+    if let Some(passphrase) = &passphrase {
+        s.know(passphrase);
+    }
     let args = InitArgs { owner: a.owner, sandbox: a.sandbox, secrets, passphrase };
     let config = s.home.init(args, &s.clock()).await?;
     let desk = s.desk(Needs::Secrets).await?;

@@ -35,6 +35,7 @@ pub async fn run(s: &Session, command: Command) -> Ended {
         Command::Revise(a) => decisions::revise(s, a).await,
         Command::Dispatch(a) => run::dispatch(s, a).await,
         Command::Reconcile(a) => run::reconcile(s, a).await,
+        Command::Finish(a) => run::finish(s, a).await,
         Command::Serve(a) => run::serve(s, a).await,
         Command::Mcp(a) => crate::mcp::serve(s, a).await,
         Command::Verify => keep::verify(s).await,

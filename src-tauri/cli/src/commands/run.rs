@@ -1,6 +1,6 @@
 //! What dispatches: `dispatch`, `reconcile`, `serve`. One process at a time, by the home's lock.
 
-use crate::args::{Dispatch, Reconcile, Serve};
+use crate::args::{Dispatch, One, Reconcile, Serve};
 use crate::output::Ended;
 use crate::session::{Needs, Session};
 use countersign_domain::{ActionId, State};
@@ -15,12 +15,21 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+/// How long `dispatch --until-idle` waits for answers after their time-out.
+const LATE_ANSWERS: Duration = Duration::from_secs(10);
+
 pub async fn dispatch(s: &Session, a: Dispatch) -> Ended {
     let core = s.core(Needs::Secrets).await?;
     let dispatcher = Dispatcher::start(core.clone()).await?;
     let embedded = Embedded::start(&core).await?;
     if a.until_idle {
-        let handled = dispatcher.until_idle().await;
+        let mut handled = dispatcher.until_idle().await;
+        // An answer that is only late is taken while its socket can still be read: it dies with this process.
+        if handled.code() == Some(Code::Unknown)
+            && tokio::time::timeout(LATE_ANSWERS, dispatcher.late_answers()).await.is_ok()
+        {
+            dispatcher.settled_since(&mut handled).await;
+        }
         leave(embedded).await;
         return summary(s, &handled, &paused(&core).await?);
     }
@@ -134,6 +143,19 @@ pub async fn reconcile(s: &Session, a: Reconcile) -> Ended {
     }
     let unknown = asked.states.iter().any(|(_, state)| matches!(state, State::Unknown | State::ClosedUnknown));
     Ok(if unknown { Code::Unknown.exit() } else { 0 })
+}
+
+/// A person has one unknown action finished: the same bytes under the same key, inside the key's window.
+pub async fn finish(s: &Session, a: One) -> Ended {
+    let (desk, id) = s.deciding(&a.id).await?;
+    let dispatcher = Dispatcher::start(desk.core().clone()).await?;
+    let embedded = Embedded::start(desk.core()).await?;
+    let finished = desk.finish(&dispatcher, id).await;
+    leave(embedded).await;
+    let doc = finished?;
+    s.out.answer(&doc)?;
+    let state = desk.state_of(id).await?;
+    Ok(code_of(state).map_or(0, Code::exit))
 }
 
 struct Asked {

@@ -15,7 +15,7 @@ use super::poised::{Crossed, Late, LateReader, SLEPT};
 use super::reply::{HttpReply, Reply, answer};
 use super::tls::{Server, Stream, Trust, Unreached};
 use crate::boot::BootTime;
-use counted::Counted;
+use counted::{Counted, Written};
 use countersign_domain::{Answer, Doubt, Timestamp};
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -25,16 +25,18 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::error::Error;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// Longest body of an answer that is read.
 const ANSWER_MAX: usize = 8 << 20;
+/// How long a server may take to close the connection after its answer; meanwhile it could answer once more.
+const AFTERWARDS: Duration = Duration::from_millis(500);
 /// Longest time for one read-only question.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -220,7 +222,7 @@ type Exchange = Pin<Box<dyn Future<Output = Result<HttpReply, Doubt>> + Send>>;
 /// The request is being said, or its answer awaited.
 pub struct LateHttp {
     exchange: Exchange,
-    written: Arc<AtomicU64>,
+    written: Arc<Written>,
 }
 
 impl LateHttp {
@@ -230,15 +232,16 @@ impl LateHttp {
 
     /// `limit` is counted from the last byte that left: a large request on a slow line is not a late answer.
     pub(crate) async fn read_on(mut self, limit: Duration) -> Crossed {
+        let begun = Instant::now();
         loop {
-            let before = self.written.load(Ordering::SeqCst);
-            match timeout(limit, &mut self.exchange).await {
+            let from = self.written.last().unwrap_or(begun);
+            match timeout_at(from + limit, &mut self.exchange).await {
                 Ok(Ok(reply)) => return Crossed::Answered(Reply::Http(reply)),
-                Ok(Err(doubt)) if self.written.load(Ordering::SeqCst) == 0 => {
+                Ok(Err(doubt)) if self.written.last().is_none() => {
                     return Crossed::Unsent(answer("http:before_request:closed", doubt.words));
                 }
                 Ok(Err(doubt)) => return Crossed::Broken(doubt),
-                Err(_) if self.written.load(Ordering::SeqCst) > before => {}
+                Err(_) if self.written.last().is_some_and(|last| last > from) => {}
                 Err(_) => return Crossed::Pending(LateReader(Late::Http(self))),
             }
         }
@@ -249,12 +252,12 @@ fn doubt(code: &str, words: impl Into<String>) -> Doubt {
     Doubt { code: code.into(), words: words.into() }
 }
 
-/// Says the request and reads one whole answer. Nothing is written before it is polled.
-fn exchange(stream: Stream, head: hyper::Request<Full<Bytes>>, at: Option<Timestamp>) -> (Exchange, Arc<AtomicU64>) {
+/// Says the request and reads one whole answer, and that it is the only one. Nothing is written before it is polled.
+fn exchange(stream: Stream, head: hyper::Request<Full<Bytes>>, at: Option<Timestamp>) -> (Exchange, Arc<Written>) {
     let (io, written) = Counted::new(stream);
     let exchange = async move {
         let shaken = http1::Builder::new().handshake(TokioIo::new(io)).await;
-        let (mut sender, connection) = shaken.map_err(|e| before_the_answer(&e))?;
+        let (mut sender, mut connection) = shaken.map_err(|e| before_the_answer(&e))?;
         let answer = async move {
             let reply = sender.send_request(head).await.map_err(|e| before_the_answer(&e))?;
             let (parts, body) = reply.into_parts();
@@ -273,16 +276,43 @@ fn exchange(stream: Stream, head: hyper::Request<Full<Bytes>>, at: Option<Timest
             });
             Ok(reply)
         };
-        tokio::pin!(answer, connection);
-        tokio::select! {
+        tokio::pin!(answer);
+        let first = tokio::select! {
             biased;
-            reply = &mut answer => return reply,
+            reply = &mut answer => Some(reply),
             // The connection has ended; what there was of an answer is in the other one's hands.
-            _ = &mut connection => {}
+            _ = poll_fn(|cx| connection.poll_without_shutdown(cx)) => None,
+        };
+        let reply = match first {
+            Some(reply) => reply,
+            None => answer.await,
+        }?;
+        let left = connection.into_parts();
+        if speaks(&left.read_buf) || speaks_again(left.io.into_inner()).await {
+            return Err(doubt("http:two_answers", "it answered twice, so neither answer counts"));
         }
-        answer.await
+        Ok(reply)
     };
     (Box::pin(exchange), written)
+}
+
+/// Some servers end a body with a line too many; anything else is a further answer.
+fn speaks(bytes: &[u8]) -> bool {
+    bytes.iter().any(|b| !b.is_ascii_whitespace())
+}
+
+/// Whether more comes although one answer was asked for and the connection is to be closed after it (F04).
+async fn speaks_again(mut io: Counted) -> bool {
+    let more = async {
+        let mut bytes = [0u8; 64];
+        while let Ok(n @ 1..) = io.read(&mut bytes).await {
+            if speaks(&bytes[..n]) {
+                return true;
+            }
+        }
+        false
+    };
+    timeout(AFTERWARDS, more).await.unwrap_or(false)
 }
 
 fn before_the_answer(e: &hyper::Error) -> Doubt {

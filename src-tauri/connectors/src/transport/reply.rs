@@ -1,5 +1,6 @@
 //! A whole reply of a destination.
 
+use countersign_domain::json::parse_answer;
 use countersign_domain::{Answer, AnswerCode};
 use serde_json::Value;
 use std::time::Duration;
@@ -89,11 +90,12 @@ impl HttpReply {
         all.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 
-    /// The body as JSON, if it says that it is and it is. A portal's or a gateway's page is not.
+    /// The body as JSON, if it says that it is and it is. A portal's or a gateway's page is not, nor is one in which a name
+    /// occurs twice: parsers differ on which of the two counts.
     pub fn json(&self) -> Option<Value> {
         let kind = self.content_type();
         let is_json = kind == "application/json" || kind.ends_with("+json");
-        is_json.then(|| serde_json::from_slice(&self.body).ok()).flatten()
+        is_json.then(|| parse_answer(&self.body).ok()).flatten()
     }
 
     /// `Retry-After` in seconds, or as a date that is counted from the answer's own `Date` (RFC 9110, 10.2.3): our clock

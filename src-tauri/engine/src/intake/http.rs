@@ -254,8 +254,11 @@ async fn describe() -> Response {
     document(StatusCode::OK, &openapi::document())
 }
 
+/// The same for each, so that nobody learns which tokens there are.
+const NO_SOURCE: &str = "no source has this token; it is sent as `Authorization: Bearer TOKEN`, and a revoked one counts no more";
+
 fn unauthorised() -> Box<Refusal> {
-    no(StatusCode::UNAUTHORIZED, "not_permitted", "no source has this token", Some("Authorization"))
+    no(StatusCode::UNAUTHORIZED, "not_permitted", NO_SOURCE, Some("Authorization"))
 }
 
 impl Door {

@@ -42,7 +42,9 @@ impl HubSpotConfig {
     }
 
     pub(super) fn account(&self) -> AccountFingerprint {
-        let value = json!({ "kind": KIND, "hosts": [self.site.base.text()], "login": self.portal, "sender": [] });
+        // HubSpot's other name for the same servers.
+        let place = self.site.base.place().replace("://api.hubspot.com", "://api.hubapi.com");
+        let value = json!({ "kind": KIND, "hosts": [place], "login": self.portal, "sender": [] });
         AccountFingerprint(tagged_hash("countersign/account/v1", &value))
     }
 

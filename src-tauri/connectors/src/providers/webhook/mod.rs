@@ -11,7 +11,9 @@ use crate::registry::{FormField, Kind, Learned, Provider, Settings};
 use crate::site::SiteConfig;
 use crate::transport::http::{Credentials, Request, Site};
 use crate::transport::reply::answer;
-use crate::{Connector, Halted, Login, Poised, Probe, Reply, SetupCode, SetupError, TestSend, Unrenderable, Whoami};
+use crate::{
+    Connector, Halted, HttpReply, Login, Poised, Probe, Reply, SetupCode, SetupError, TestSend, Unrenderable, Whoami,
+};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -254,8 +256,10 @@ fn sign(key: &[u8], id: &str, seconds: i64, body: &[u8]) -> String {
 
 fn reference(body: &Value) -> Option<String> {
     match &body["id"] {
-        Value::String(id) if !id.is_empty() && id.len() <= 200 => Some(id.clone()),
-        Value::Number(id) => Some(id.to_string()),
+        // No address: anybody can write a receiver.
+        Value::String(id) if !id.contains('@') => Some(id.clone()),
+        // Only whole ones: any other was rounded when it was read.
+        Value::Number(id) if id.is_u64() || id.is_i64() => Some(id.to_string()),
         _ => None,
     }
 }
@@ -269,6 +273,13 @@ fn says_error(body: &Value) -> bool {
         _ => true,
     };
     told("error") || told("errors") || body["success"] == Value::Bool(false) || body["ok"] == Value::Bool(false)
+}
+
+/// The draft answers 422 where a key comes with other content, and so do many frameworks for content they do not like. Only
+/// the first speaks of the key.
+fn names_the_key(reply: &HttpReply) -> bool {
+    let said = String::from_utf8_lossy(&reply.body).to_ascii_lowercase();
+    said.contains("idempoten") || said.contains("webhook-id")
 }
 
 fn read(reply: &Reply) -> Answer {
@@ -289,6 +300,7 @@ fn read(reply: &Reply) -> Answer {
     let error = body.as_ref().is_some_and(says_error);
     let (code, receipt) = match status {
         _ if !own => (format!("foreign:{status}"), None),
+        422 if names_the_key(reply) => ("http:422:key_reused".to_owned(), None),
         200..300 if error => (format!("http:{status}:error_inside"), None),
         200..300 => {
             let receipt = answer_receipt(body.as_ref().and_then(reference), format!("The receiver answered {status}."));

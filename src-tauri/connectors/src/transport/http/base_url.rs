@@ -49,6 +49,17 @@ impl BaseUrl {
         }
     }
 
+    /// By what two spellings of one place are the same: the names of this machine are one, a host has no last dot, and a
+    /// path ends without a slash or an empty query.
+    pub fn place(&self) -> String {
+        let mut same = self.clone();
+        let host = same.endpoint.host.trim_end_matches('.');
+        let here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        same.endpoint.host = if here { "127.0.0.1".to_owned() } else { host.to_owned() };
+        same.path = same.path.trim_end_matches('?').trim_end_matches('/').to_owned();
+        same.text()
+    }
+
     /// The whole, as it was meant.
     pub fn text(&self) -> String {
         let scheme = if self.endpoint.security == Security::Tls { "https" } else { "http" };
@@ -59,6 +70,21 @@ impl BaseUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn r34_two_spellings_of_one_place_are_one() {
+        let place = |text: &str| BaseUrl::read(text, false).unwrap_or_else(|e| panic!("{text}: {e}")).place();
+        for (one, other) in [
+            ("http://localhost:8080/in", "http://127.0.0.1:8080/in/"),
+            ("http://[::1]:8080/in", "http://127.0.0.2:8080/in?"),
+            ("https://API.example./v1/", "https://api.example:443/v1"),
+        ] {
+            assert_eq!(place(one), place(other));
+        }
+        assert_ne!(place("https://api.example/a"), place("https://api.example/b"));
+        assert_ne!(place("https://api.example/a?x=1"), place("https://api.example/a?x=2"));
+        assert_ne!(place("http://127.0.0.1:8080"), place("http://127.0.0.1:8081"));
+    }
 
     #[test]
     fn r34_a_base_url_is_https_or_on_this_machine() {

@@ -1,21 +1,34 @@
-//! A stream that knows how much was written to it, so that "not a byte was said" is a fact and not a guess.
+//! A stream that knows when something was last written to it, so that "not a byte was said" is a fact and not a guess.
 
 use crate::transport::tls::Stream;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+/// When a byte left last; None while none has.
+#[derive(Debug, Default)]
+pub(super) struct Written(Mutex<Option<Instant>>);
+
+impl Written {
+    pub(super) fn last(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+}
 
 pub(super) struct Counted {
     stream: Stream,
-    written: Arc<AtomicU64>,
+    written: Arc<Written>,
 }
 
 impl Counted {
-    pub(super) fn new(stream: Stream) -> (Counted, Arc<AtomicU64>) {
-        let written = Arc::<AtomicU64>::default();
+    pub(super) fn new(stream: Stream) -> (Counted, Arc<Written>) {
+        let written = Arc::<Written>::default();
         (Counted { stream, written: written.clone() }, written)
     }
 }
@@ -30,13 +43,10 @@ impl AsyncWrite for Counted {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let done = Pin::new(&mut this.stream).poll_write(cx, buf);
-        // Counted also where it failed: a part may have left.
-        let bytes = match &done {
-            Poll::Ready(Ok(n)) => *n as u64,
-            Poll::Ready(Err(_)) => 1,
-            Poll::Pending => 0,
-        };
-        this.written.fetch_add(bytes, Ordering::SeqCst);
+        // Also where it failed: a part may have left.
+        if matches!(&done, Poll::Ready(Ok(1..) | Err(_))) {
+            this.written.now();
+        }
         done
     }
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

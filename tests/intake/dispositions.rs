@@ -128,6 +128,20 @@ fn f21_an_idempotency_key_gives_the_first_answer_again_and_only_accepted_work_is
 }
 
 #[test]
+fn r09_a_source_learns_what_became_of_it_and_not_what_the_owner_wrote() {
+    let door = Door::open();
+    let made = door.post(&email("evt-1", "r-1")).expect(201).json();
+    let id = text(&made["actions"][0]["id"]);
+    let private = "PRIVATE: robin@customer.example is a fraud";
+    door.cli.ok(&["reject", id, "--reason", private]);
+    let told = door.get(&format!("/v1/actions/{id}")).expect(200).json();
+    assert_eq!((text(&told["state"]), &told["reason"]), ("rejected", &json!(null)));
+    assert!(text(&told["explanation"]).contains("A person declined it"), "{told}");
+    assert!(!told.to_string().contains("PRIVATE"), "{told}");
+    assert!(door.cli.ok(&["show", id])["reason"] == private, "the owner keeps their words");
+}
+
+#[test]
 fn r09_a_source_asks_about_its_own_actions_only() {
     let door = Door::open();
     let made = door.post(&email("evt-1", "r-1")).expect(201).json();

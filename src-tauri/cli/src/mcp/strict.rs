@@ -6,15 +6,18 @@
 
 use countersign_domain::json::{FieldError, parse};
 use countersign_engine::Failure;
+use countersign_engine::intake::http::BODY_LIMIT;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use std::io;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 /// Cannot come from outside unnoticed: a caller who writes it refuses himself.
 const MALFORMED: &str = "\u{1}malformed";
 const WHY: &str = "why";
 const FIELD: &str = "field";
+/// Longest line that is read: a proposal of the largest size, and what stands around it.
+const LINE_MAX: u64 = BODY_LIMIT as u64 + 64 * 1024;
 /// What is on its way between the two readers.
 const BUFFER: usize = 64 * 1024;
 /// Where a call keeps its arguments.
@@ -35,15 +38,31 @@ pub(super) fn lines(from: impl AsyncRead + Send + Unpin + 'static) -> DuplexStre
     theirs
 }
 
+/// A line, or as much of it as is read.
 async fn next(from: &mut (impl tokio::io::AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
-    Ok((from.read_until(b'\n', &mut line).await? > 0).then_some(line))
+    (&mut *from).take(LINE_MAX).read_until(b'\n', &mut line).await?;
+    let mut ended = line.ends_with(b"\n");
+    while line.len() as u64 == LINE_MAX && !ended {
+        let mut rest = Vec::new();
+        let read = (&mut *from).take(BUFFER as u64).read_until(b'\n', &mut rest).await?;
+        ended = read == 0 || rest.ends_with(b"\n");
+    }
+    Ok((!line.is_empty()).then_some(line))
 }
 
 fn checked(line: Vec<u8>) -> Vec<u8> {
-    let Err(why) = parse(&line) else { return line };
-    // What is no JSON at all is for the SDK to answer.
-    let Ok(mut message) = serde_json::from_slice::<Value>(&line) else { return line };
+    let parsed = serde_json::from_slice::<Value>(&line);
+    let (why, message) = match (parse(&line), parsed) {
+        (Ok(good), _) => match good.pointer("/params/arguments") {
+            None | Some(Value::Object(_) | Value::Null) => return line,
+            Some(_) => (FieldError::new(ARGUMENTS, "must be an object"), Some(good)),
+        },
+        (Err(why), Ok(message)) => (why, Some(message)),
+        // No JSON at all. The SDK would drop such a line without a word, and who called would wait for ever.
+        (Err(why), Err(_)) => (why, unreadable_call(&line)),
+    };
+    let Some(mut message) = message else { return line };
     let FieldError { field, reason } = why;
     let Some(arguments) = message.pointer_mut("/params/arguments") else { return line };
     let within = field.strip_prefix(ARGUMENTS).map_or(field.as_str(), |rest| rest.trim_start_matches('.'));
@@ -51,6 +70,20 @@ fn checked(line: Vec<u8>) -> Vec<u8> {
     let mut text = message.to_string().into_bytes();
     text.push(b'\n');
     text
+}
+
+/// A call of a tool whose line is no JSON, as far as it can be made out: whom to answer, and which tool.
+fn unreadable_call(line: &[u8]) -> Option<Value> {
+    let text = String::from_utf8_lossy(line);
+    let after = |name: &str| {
+        let (_, rest) = text.split_once(&format!("\"{name}\""))?;
+        serde_json::Deserializer::from_str(rest.trim_start().strip_prefix(':')?).into_iter::<Value>().next()?.ok()
+    };
+    let id = after("id").filter(|id| id.is_number() || id.is_string())?;
+    let name = after("name").filter(Value::is_string)?;
+    (after("method")? == "tools/call").then(
+        || json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name, "arguments": {} } }),
+    )
 }
 
 /// # Errors
@@ -87,5 +120,34 @@ mod tests {
         assert_eq!(refused(&call(r#"{"id":"A-1","id":"A-2"}"#)), Some("id".into()));
         assert_eq!(refused(&call(r#"{"a":[{"to":1,"to":2}]}"#)), Some("a[0].to".into()));
         assert_eq!(refused(&call(r#"{"n":9007199254740993}"#)), Some("n".into()));
+        assert_eq!(refused(&call("[1]")), Some("arguments".into()));
+    }
+
+    #[test]
+    fn a_call_that_is_no_json_is_refused_and_answered() {
+        let call = |arguments: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"find_action","arguments":{arguments}}}}}"#
+            )
+        };
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        for bad in [r#"{"text":"\ud800"}"#.to_owned(), format!(r#"{{"a":{deep}}}"#), r#"{"a":"#.to_owned()] {
+            let message: Value = serde_json::from_slice(&checked(call(&bad).into_bytes())).unwrap();
+            assert_eq!((&message["id"], &message["params"]["name"]), (&json!(7), &json!("find_action")), "{bad:.40}");
+            assert!(as_it_came(message["params"]["arguments"].as_object().unwrap()).is_err(), "{bad:.40}");
+        }
+        let mut not_text = call(r#"{"text":"?"}"#).into_bytes();
+        let at = not_text.iter().position(|b| *b == b'?').unwrap();
+        not_text[at] = 0xff;
+        let message: Value = serde_json::from_slice(&checked(not_text)).unwrap();
+        assert!(as_it_came(message["params"]["arguments"].as_object().unwrap()).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_not_kept_in_memory() {
+        let endless = tokio::io::AsyncReadExt::take(tokio::io::repeat(b'x'), 3 * LINE_MAX);
+        let mut all = BufReader::new(endless.chain(&b"\nping\n"[..]));
+        assert_eq!(next(&mut all).await.unwrap().unwrap().len() as u64, LINE_MAX);
+        assert_eq!(next(&mut all).await.unwrap().unwrap(), b"ping\n");
     }
 }

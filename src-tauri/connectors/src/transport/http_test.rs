@@ -179,6 +179,43 @@ async fn f53_a_late_answer_is_read_on_for_on_the_same_connection() {
 }
 
 #[tokio::test]
+async fn f04_two_answers_to_one_request_make_neither_count() {
+    let first = b"HTTP/1.1 429 Slow\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 202 OK\r\ncontent-length: 0\r\n\r\n";
+    assert_eq!(doubtful(answered(first).await), "http:two_answers");
+    let yes_first = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n";
+    assert_eq!(doubtful(answered(yes_first).await), "http:two_answers");
+    let a_line_too_many = answered(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}\r\n").await;
+    assert_eq!(whole(a_line_too_many).body, b"{}");
+    // The second one comes on its own, a moment later.
+    let (listener, address) = server().await;
+    let poised = poised(address, &json!({})).await;
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let served = async {
+        heard(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 429 Slow\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+        stream.flush().await.unwrap();
+        tokio::task::yield_now().await;
+        stream.write_all(b"HTTP/1.1 202 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    };
+    let (crossed, ()) = tokio::join!(poised.cross(BootTime::now(), LONG), served);
+    assert_eq!(doubtful(crossed), "http:two_answers");
+}
+
+#[test]
+fn f54_an_answer_in_which_a_name_occurs_twice_says_nothing() {
+    let reply = |body: &str| HttpReply {
+        status: 200,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: body.as_bytes().to_vec(),
+        ahead_seconds: None,
+    };
+    assert_eq!(reply(r#"{"id":"x","error":"bad","error":null}"#).json(), None);
+    assert_eq!(reply(r#"{"id":"a\u0000b"}"#).json(), None);
+    let numbers = r#"{"score":1.5,"long":12345678901234567890}"#;
+    assert_eq!(reply(numbers).json().map(|json| json["score"].clone()), Some(json!(1.5)));
+}
+
+#[tokio::test]
 async fn a_token_that_fits_no_header_is_no_login() {
     let (_listener, address) = server().await;
     let site = Site::new(

@@ -317,7 +317,8 @@ fn row_next(row: &RowRecord, asked: bool, now: Timestamp) -> Option<NextDoc> {
     }
 }
 
-/// What a source is told about its own action.
+/// What a source is told about its own action: what became of it. Not what the owner wrote for their own record, nor who
+/// they are: an agent is the model of somebody else, too.
 pub(crate) fn source_action(
     record: &ActionRecord,
     asked: bool,
@@ -327,6 +328,17 @@ pub(crate) fn source_action(
     now: Timestamp,
 ) -> SourceAction {
     let row = &record.row;
+    let declined = record.state() == State::Rejected;
+    let mut story = story(record, duplicates, adopted);
+    story.by_word_of = None;
+    story.reason = story.reason.filter(|_| !declined);
+    let mut receipt = receipt_of(record);
+    if let Some(receipt) = receipt.as_mut().filter(|receipt| receipt.by.is_some()) {
+        receipt.by = Some("a person".to_owned());
+        receipt.text = "A person signed that it happened.".to_owned();
+        receipt.reference = None;
+        story.receipt = Some(receipt.text.clone());
+    }
     SourceAction {
         id: record.id().to_string(),
         key: record.key.as_ref().map(key_doc),
@@ -334,15 +346,15 @@ pub(crate) fn source_action(
         request_id: row.request_id.clone(),
         step: row.step.clone(),
         state: record.state().name().to_owned(),
-        reason: row.reason.clone(),
+        reason: story.reason.clone(),
         payload_version: row.payload_version,
         payload_hash: row.payload_hash.map(|h| h.to_string()),
         revises: record.revises.map(|id| id.to_string()),
         revised_by: record.revised_by.map(|id| id.to_string()),
-        receipt: receipt_of(record),
+        receipt,
         filing: filing.map(filing_doc),
         next: row_next(row, asked, now),
-        explanation: explain(&row.standing, &story(record, duplicates, adopted)),
+        explanation: explain(&row.standing, &story),
         created_at: row.created_at.to_string(),
         changed_at: row.changed_at.to_string(),
     }

@@ -338,21 +338,30 @@ pub(crate) fn contract_in_words(destination: &str, kind: &str, effect: &str, con
         () if contract.can_look() => "We look it up, then you decide. Nothing is sent again by itself.",
         () => "We mark it Unknown. Nothing is sent again, and only you can settle it.",
     };
+    let again_after_absence = contract.can_look() && contract.absence_conclusive;
     let recognises_repeat = match (contract.family, contract.retention_hours) {
-        (Family::LookUpOnly | Family::None, _) | (_, None) => {
-            "No. A second one would be a second message, so we never send one by ourselves.".to_owned()
+        (Family::LookUpOnly | Family::None, _) if again_after_absence => {
+            "No. A second one would be done again, so it goes only once it is certain that there is none.".to_owned()
         }
+        (Family::LookUpOnly | Family::None, _) => {
+            "No. A second one would be done again, so we never send one by ourselves.".to_owned()
+        }
+        (Family::Refuse | Family::ConditionalCreate | Family::OneShot, None) => {
+            "A second one is refused, and nothing is written. For how long is not promised, so we look first."
+                .to_owned()
+        }
+        (Family::Replay | Family::Resume, None) => "For how long is not promised, so we look first.".to_owned(),
         (Family::Replay | Family::Resume, Some(h)) => {
-            format!("For {}. {}", hours(h), contract.on_changed_content)
+            format!("For {}. The same key with other content does nothing.", hours(h))
         }
         (Family::Refuse | Family::ConditionalCreate | Family::OneShot, Some(h)) => {
-            format!("A second one fails, by its reference, for {}. {}", hours(h), contract.on_changed_content)
+            format!("A second one fails, by its reference, for {}. Nothing is written then.", hours(h))
         }
     };
     let can_be_looked_up = if contract.can_look() {
         format!("{}{} {absence}", contract.lookup, if contract.lookup.ends_with('.') { "" } else { "." })
     } else {
-        format!("No. {absence}")
+        "No.".to_owned()
     };
     let certainty = match () {
         () if contract.recognises_repeat() || (contract.can_look() && contract.absence_conclusive) => 3,

@@ -50,6 +50,8 @@ pub enum ApiSays {
     Reset,
     /// A closed connection.
     Close,
+    /// A refusal with this status, and the ordinary answer right behind it on the same connection.
+    Twice { status: u16 },
     /// Nothing until it is released, then this.
     Held(Box<ApiSays>),
 }
@@ -118,6 +120,10 @@ impl ApiFault {
     pub fn too_many(retry_after: &str) -> ApiFault {
         let headers = vec![("retry-after".to_owned(), retry_after.to_owned())];
         ApiFault::new(Acts::No, ApiSays::Refusal { status: 429, headers })
+    }
+    /// F04: two replies to one request.
+    pub fn answers_twice(status: u16) -> ApiFault {
+        ApiFault::new(Acts::Yes, ApiSays::Twice { status })
     }
     pub fn truncated_after_acting() -> ApiFault {
         ApiFault::new(Acts::Yes, ApiSays::Truncated)

@@ -160,6 +160,11 @@ async fn say(wire: &mut Wire, state: &State, says: ApiSays, ordinary: Option<Api
             answer.headers.extend(headers);
             written(&answer)
         }
+        ApiSays::Twice { status } => {
+            let mut bytes = written(&state.lock().app.refusal(status));
+            bytes.extend(written(&normal()));
+            bytes
+        }
         ApiSays::Page { status } => {
             written(&ApiAnswer::html(status, "<!doctype html><title>Sign in</title><p>Welcome to our network</p>"))
         }

@@ -126,7 +126,7 @@ impl Receiver {
         }
         let known = self.kept.get(&id).filter(|(at, _, _)| self.keeps_id && now < at + self.kept_seconds);
         match known {
-            Some((_, body, _)) if *body != request.body => return problem(422, "the key was used with other content"),
+            Some((_, body, _)) if *body != request.body => return problem(422, "Idempotency-Key is already used"),
             Some((_, _, Some(answer))) => return answer.clone(),
             Some((_, _, None)) => return problem(409, "the first one is still running"),
             None => {}

@@ -1,6 +1,7 @@
 //! Questions to HubSpot. None of them changes anything.
 
 use super::config::KEY_PROPERTY;
+use super::look::same_value;
 use super::render::{OBJECTS, as_text, is_name, named, plain_number};
 use super::wire::{self, Sealed as SealedWire};
 use super::{HubSpot, read};
@@ -274,8 +275,11 @@ impl HubSpot {
             return Ok(Some(("record_merged", text)));
         }
         let version = now.version.unwrap_or_default();
-        let mut other: Vec<&str> =
-            must.iter().filter(|(n, v)| now.values.get(n) != Some(v)).map(|(n, _)| n.as_str()).collect();
+        let mut other: Vec<&str> = must
+            .iter()
+            .filter(|(n, v)| !now.values.get(n).is_some_and(|now| same_value(v, now)))
+            .map(|(n, _)| n.as_str())
+            .collect();
         other.sort_unstable();
         other.dedup();
         if !other.is_empty() {

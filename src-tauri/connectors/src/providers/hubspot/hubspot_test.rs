@@ -177,3 +177,27 @@ fn r34_the_table_is_checked() {
     let other = read("portal = 2\nbase_url = \"http://127.0.0.1:9\"").unwrap();
     assert_ne!(good.account(), other.account(), "two accounts of one provider are two");
 }
+
+#[test]
+fn what_hubspot_writes_in_its_own_form_is_the_same_value() {
+    for (approved, kept) in [
+        ("2026-12-31", "2026-12-31T00:00:00Z"),
+        ("2026-12-31T10:00:00+01:00", "2026-12-31T09:00:00.000Z"),
+        ("Sam@Other.example", "sam@other.example"),
+        ("  text ", "text"),
+        ("7", "7.0"),
+        ("-0.50", "-0.5"),
+    ] {
+        assert!(look::same_value(approved, kept), "{approved} {kept}");
+    }
+    for (approved, kept) in [
+        ("2026-12-31", "2026-12-30T23:00:00Z"),
+        ("Won", "won"),
+        ("007", "7"),
+        ("12345678901234567", "12345678901234568"),
+        ("", "0"),
+        ("a@b.example", "c@b.example"),
+    ] {
+        assert!(!look::same_value(approved, kept), "{approved} {kept}");
+    }
+}

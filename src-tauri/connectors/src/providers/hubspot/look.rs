@@ -118,9 +118,14 @@ impl HubSpot {
     /// somebody else's, and making it again would be refused again. Where it cannot be read the answer stays unclear, and
     /// is looked for.
     async fn what_exists(&self, order: &Countersigned, id: String, said: Answer, login: &Login) -> Answer {
-        let found = self.find(Key::number("contacts", &id), &[KEY_PROPERTY.to_owned()], login).await;
-        let Ok(Some(found)) = found else { return said };
+        let approved = wire::open(order.wire()).map(|wire| wire.properties()).unwrap_or_default();
+        let wanted: Vec<String> = approved.iter().map(|(name, _)| name.clone()).collect();
+        let Ok(Some(found)) = self.find(Key::number("contacts", &id), &wanted, login).await else { return said };
         if as_text(&found["properties"][KEY_PROPERTY]) == order.idempotency_key().as_str() {
+            // Under our key and yet not what was approved: a person looks.
+            if !differing(&approved, &as_record(&found, &wanted, &[])).is_empty() {
+                return said;
+            }
             let text = format!("HubSpot said that contact {id} exists; read back, it carries our key.");
             let codes = vec![AnswerCode::new("http:409:ours")];
             return Answer { codes, receipt: Some(answer_receipt(Some(id), text)), ..said };
@@ -243,5 +248,26 @@ fn receipt(id: &str, text: String, strength: Strength) -> Receipt {
 
 /// The names of those properties that a record has other values for.
 fn differing<'a>(approved: &'a [(String, String)], now: &Record) -> Vec<&'a str> {
-    approved.iter().filter(|(name, value)| now.values.get(name) != Some(value)).map(|(name, _)| name.as_str()).collect()
+    let other = |(name, value): &&(String, String)| !now.values.get(name).is_some_and(|v| same_value(value, v));
+    approved.iter().filter(other).map(|(name, _)| name.as_str()).collect()
+}
+
+/// Whether two texts are one value. HubSpot keeps a property in its own type's form: a date as the start of that day in UTC,
+/// an address in lower case, a number without its last zeros, a text without blanks around it.
+pub(super) fn same_value(one: &str, other: &str) -> bool {
+    let (one, other) = (one.trim(), other.trim());
+    let instant = |text: &str| {
+        let day = text.len() == 10 && text.bytes().filter(|b| *b == b'-').count() == 2;
+        let whole = if day { format!("{text}T00:00:00Z") } else { text.to_owned() };
+        whole.parse::<countersign_domain::Timestamp>().ok()
+    };
+    let number = |text: &str| {
+        // Of a long number the last digits are lost in a float.
+        let plain = text.len() <= 15 && text.bytes().all(|b| b.is_ascii_digit() || b"-.".contains(&b));
+        text.parse::<f64>().ok().filter(|_| plain && (!text.starts_with('0') || text.starts_with("0.") || text == "0"))
+    };
+    one == other
+        || (one.contains('@') && one.eq_ignore_ascii_case(other))
+        || instant(one).is_some_and(|at| instant(other) == Some(at))
+        || number(one).is_some_and(|n| number(other) == Some(n))
 }

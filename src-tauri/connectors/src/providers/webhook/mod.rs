@@ -2,9 +2,10 @@
 //! only its owner knows what it promises.
 //!
 //! A receiver that can be asked answers `GET {endpoint}/{id}`: 200 with JSON for what it took, 404 with JSON for what it
-//! never saw, 409 or 425 for what it is still busy with. Both bodies repeat the id as `webhook-id`: any framework says 404
-//! of a path it does not know, and any health page says 200, and neither is a word about this id. The question carries no signature, as a signature has a time and a
-//! question is asked for weeks; the id is 122 random bits that only the receiver and we know.
+//! never saw, 409 or 425 for what it is still busy with (shared/contracts/crm.md 2.24). It may repeat the id as `webhook-id`;
+//! a 200 that does not is believed only where an id that nobody ever used is answered with 404. That the path is there at
+//! all is tried by the connection test. The question carries no signature, as a signature has a time and a question is
+//! asked for weeks; the id is 122 random bits that only the receiver and we know.
 
 use crate::mail_api::{Steps, reach};
 use crate::registry::{FormField, Kind, Learned, Provider, Settings};
@@ -56,7 +57,8 @@ pub(crate) const PROVIDER: Provider = Provider {
                 "choice",
                 "none",
                 &CONTRACTS[..],
-                "keeps_id: a repeat under the same id does nothing more. look_up: GET ADDRESS/ID tells what became of it",
+                "keeps_id: a repeat under the same id does nothing more. look_up: GET ADDRESS/ID answers 200 with JSON for what it \
+                 took, 404 with JSON for what it never saw",
             ),
             field("keeps_id_hours", "It keeps an id for", "number", "168", &[], "Hours; with keeps_id"),
         ]);
@@ -183,6 +185,20 @@ impl Connector for Webhook {
         }
         steps.done("http_login", "It can be signed with");
         reach(&self.site, &steps).await?;
+        if self.config.looks_up {
+            steps.begin("http_look_up", "Asking for an id that was never used");
+            let said = match self.ask_for(NEVER_USED).await {
+                Ok(reply) if knows_nothing(&reply) => None,
+                Ok(reply) => {
+                    Some(format!("it answered {} and not 404 with JSON, as `contract` promises", reply.status))
+                }
+                Err(why) => Some(why),
+            };
+            if let Some(said) = said {
+                return Err(steps.fail("http_look_up", SetupCode::NotPossible, &said));
+            }
+            steps.done("http_look_up", "It says that it never saw it");
+        }
         Ok(Whoami { account: self.account_text(), ..Whoami::default() })
     }
 
@@ -216,27 +232,50 @@ impl Connector for Webhook {
         if !self.config.looks_up {
             return Sighting::cannot_tell("this receiver cannot be asked");
         }
-        let question = Request::get(self.config.site.base.join(&format!("/{}", order.idempotency_key())));
-        let reply = match self.site.ask(&question, &Credentials::none()).await {
-            Ok(reply) => reply,
-            Err(no) => return Sighting::cannot_tell(no.text()),
-        };
         let key = order.idempotency_key();
-        let body = reply.json().filter(|body| body["webhook-id"].as_str() == Some(key.as_str()));
-        match (reply.status, body) {
-            (200, Some(body)) if !says_error(&body) => {
+        let reply = match self.ask_for(key.as_str()).await {
+            Ok(reply) => reply,
+            Err(why) => return Sighting::cannot_tell(why),
+        };
+        let body = reply.json();
+        let named = body.as_ref().and_then(|body| body["webhook-id"].as_str());
+        if named.is_some_and(|id| id != key.as_str()) {
+            return Sighting::cannot_tell("the receiver spoke of another id");
+        }
+        match (reply.status, &body) {
+            (200, Some(body)) if !says_error(body) => {
+                // One that names no id might say so of any: it is asked for one that nobody ever used.
+                if named.is_none() && !self.ask_for(NEVER_USED).await.is_ok_and(|reply| knows_nothing(&reply)) {
+                    return Sighting::cannot_tell("the receiver says that it has what was never sent, too");
+                }
                 let text = "The receiver was asked and says that it has it.";
-                let mut receipt = answer_receipt(reference(&body), text);
+                let mut receipt = answer_receipt(reference(body), text);
                 receipt.kind = ReceiptKind::Lookup;
                 Sighting::Found(receipt)
             }
-            (404, Some(_)) => {
+            _ if knows_nothing(&reply) => {
                 Sighting::NotSeen { looked: "The receiver was asked and says that it never saw it.".into() }
             }
             (409 | 425, _) => Sighting::cannot_tell("the receiver is still busy with it"),
             _ => Sighting::cannot_tell(reply.words("")),
         }
     }
+}
+
+impl Webhook {
+    /// What became of an id; why it could not be asked.
+    async fn ask_for(&self, id: &str) -> Result<HttpReply, String> {
+        let question = Request::get(self.config.site.base.join(&format!("/{id}")));
+        self.site.ask(&question, &Credentials::none()).await.map_err(|no| no.text())
+    }
+}
+
+/// No key of ours: ours are made by a hash and carry a version.
+const NEVER_USED: &str = "00000000-0000-0000-0000-000000000000";
+
+/// 404 in the receiver's own words, or in none. A page is somebody else's.
+fn knows_nothing(reply: &HttpReply) -> bool {
+    reply.status == 404 && (reply.json().is_some() || (reply.body.is_empty() && reply.content_type().is_empty()))
 }
 
 const NO_SECRET: &str = "the signing secret is not whsec_ and the base64 of at least 24 bytes; copy it again";

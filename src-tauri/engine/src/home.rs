@@ -270,9 +270,9 @@ impl Home {
             .map_err(|e| disk("open", &path, &e))?;
         match file.try_lock() {
             Ok(()) => Ok(DispatcherLock(file)),
-            Err(TryLockError::WouldBlock) => {
-                Err(Failure::frozen("another process dispatches from this home (the window, `serve` or `dispatch`); nothing was sent by this one"))
-            }
+            Err(TryLockError::WouldBlock) => Err(Failure::frozen(
+                "another process dispatches from this home (the window, `serve` or `dispatch`); nothing was sent by this one",
+            )),
             Err(TryLockError::Error(e)) => Err(disk("lock", &path, &e)),
         }
     }

@@ -40,8 +40,12 @@ fn main() -> ExitCode {
             println!("{HELP}");
             Ok(())
         }
+        [] => {
+            eprintln!("{HELP}");
+            return ExitCode::from(2);
+        }
         other => {
-            eprintln!("unknown: {}\n\n{HELP}", other.join(" "));
+            eprintln!("`{}` is none of these:\n\n{HELP}", other.join(" "));
             return ExitCode::from(2);
         }
     };

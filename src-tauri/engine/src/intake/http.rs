@@ -255,7 +255,8 @@ async fn describe() -> Response {
 }
 
 /// The same for each, so that nobody learns which tokens there are.
-const NO_SOURCE: &str = "no source has this token; it is sent as `Authorization: Bearer TOKEN`, and a revoked one counts no more";
+const NO_SOURCE: &str =
+    "no source has this token; it is sent as `Authorization: Bearer TOKEN`, and a revoked one counts no more";
 
 fn unauthorised() -> Box<Refusal> {
     no(StatusCode::UNAUTHORIZED, "not_permitted", NO_SOURCE, Some("Authorization"))

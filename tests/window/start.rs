@@ -154,13 +154,20 @@ fn f49_doctor_says_whether_notifications_are_shown_and_shows_one_on_wish() {
     assert_eq!(bubbles[0].0, "This is a test");
 }
 
-/// The window's place as the X server has it: left, top, width, height of what is inside its frame.
+/// The window with its frame as the X server has it: left, top, right, bottom. xdotool finds it, but counts the frame twice
+/// where it tells its place.
 fn place_of(display: &Display) -> Option<[i64; 4]> {
-    let find = ["search", "--onlyvisible", "--name", "^Countersign$", "getwindowgeometry", "--shell"];
-    let out = display.command("xdotool").args(find).output().expect("xdotool is installed");
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let number = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix('='))?.trim().parse().ok();
-    Some([number("X")?, number("Y")?, number("WIDTH")?, number("HEIGHT")?])
+    let text = |program: &str, args: &[&str]| {
+        let out =
+            display.command(program).args(args).output().unwrap_or_else(|e| panic!("{program} is installed: {e}"));
+        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    };
+    let id = text("xdotool", &["search", "--onlyvisible", "--name", "^Countersign$"]);
+    let told = text("xwininfo", &["-id", id.lines().next()?]);
+    let number = |name: &str| told.lines().find_map(|l| l.trim().strip_prefix(name))?.trim().parse::<i64>().ok();
+    let (x, y) = (number("Absolute upper-left X:")?, number("Absolute upper-left Y:")?);
+    let (border, title) = (number("Relative upper-left X:")?, number("Relative upper-left Y:")?);
+    Some([x - border, y - title, x + number("Width:")? + border, y + number("Height:")? + border])
 }
 
 #[test]
@@ -176,10 +183,10 @@ fn f50_a_window_left_on_a_screen_that_is_gone_is_wholly_visible_again() {
         std::fs::write(config.join(".window-state.json"), left.to_string()).expect("written");
         let mut window = Started(app(&session, &display, &dir.join("home")).spawn().expect("it starts"));
         says(&mut window, "window ready");
-        let visible = |[x, y, width, height]: [i64; 4]| x >= 0 && y >= 0 && x + width <= 1280 && y + height <= 800;
+        let visible = |[left, top, right, bottom]: [i64; 4]| left >= 0 && top >= 0 && right <= 1280 && bottom <= 800;
         let what = format!("the window left at {x}, {y} is wholly visible");
         let place = testkit::wait::until(&what, || place_of(&display).filter(|place| visible(*place)));
-        assert!(place[2] >= 960 && place[3] >= 640, "{place:?}");
+        assert!(place[2] - place[0] >= 960 && place[3] - place[1] >= 640, "{place:?}");
     }
 }
 

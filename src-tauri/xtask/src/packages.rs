@@ -29,6 +29,7 @@ const TEST: &[&str] = &[
     "libsecret-tools",
     "libglib2.0-bin",
     "dunst",
+    "x11-utils",
     "xdotool",
     "dovecot-imapd",
     "dovecot-lmtpd",

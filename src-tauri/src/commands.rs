@@ -129,7 +129,7 @@ fn check_parent(app: &AppHandle, desk: &Desk, id: ActionId) {
 
 async fn read_again(app: &AppHandle, desk: &Desk, id: ActionId) {
     let seq = desk.core().ledger.head().await.map_or(0, |head| head.seq);
-    let news = FeedEvent { seq, actions: vec![id.to_string()], announcement: None };
+    let news = FeedEvent { seq, actions: vec![id.to_string()], news: Vec::new() };
     let _ = app.emit_to(MAIN, "feed", &news);
 }
 

@@ -10,24 +10,49 @@ export const journeys = [
     await press(page, "Control+Enter");
     await until("approved", async () => (await state(page, "A-2041")) === "approved");
     await until("focus on the next heading", async () => (await focused(page)).heading && (await focused(page)).text.startsWith("Reklamation"));
-    assert.match(await said(page, "assertive"), /Approved\. Nothing has left yet\. (10|9) seconds to undo, key Z/);
+    assert.match(await said(page, "assertive"), /Approved, waiting\. Nothing has left yet\. (10|9) seconds to undo, key Z/);
     await page.waitForSelector("[data-toast]");
     await press(page, "z");
     await until("put back", async () => (await state(page, "A-2041")) === "prepared");
     assert.match(await said(page, "polite"), /Put back\. Nothing had left\./);
     assert.equal((await focused(page)).lost, false);
   }],
-  ["f55_the_outcome_is_announced", { query: "?undo=1", hash: "#/awaiting/A-2041" }, async (page) => {
+  ["f55_approved_sent_and_unknown_are_each_said_once_and_the_focus_goes_to_the_next_card", { query: "?undo=1", hash: "#/awaiting/A-2041" }, async (page) => {
+    // All that a screen reader is given to read, in order: each change of a live region that is not its emptying.
+    await page.evaluate(() => {
+      window.__log = [];
+      for (const name of ["polite", "assertive"]) {
+        const region = document.querySelector(`[data-${name}]`);
+        new MutationObserver(() => region.textContent.trim() && window.__log.push(region.textContent.trim())).observe(region, { childList: true, characterData: true, subtree: true });
+      }
+    });
+    const log = () => page.evaluate(() => window.__log);
+    const times = async (phrase) => (await log()).filter((one) => one.includes(phrase)).length;
     await armed(page);
     await press(page, "Control+Enter");
+    await until("focus on the next card's heading", async () => (await focused(page)).heading && (await focused(page)).text.startsWith("Reklamation"));
     await until("accepted", async () => (await state(page, "A-2041")) === "accepted", 6000);
-    await until("said", async () => /Accepted by Office mailbox/.test((await said(page, "polite")) ?? ""));
-  }],
-  ["f55_an_unknown_outcome_is_announced", { query: "?undo=1", hash: "#/awaiting/A-2049" }, async (page) => {
+    await until("said", async () => (await times("Sent: accepted by Office mailbox")) > 0);
+    assert.equal((await focused(page)).lost, false);
+    assert.equal(await times("Approved, waiting"), 1, (await log()).join(" | "));
+    assert.equal(await times("Sent"), 1, (await log()).join(" | "));
+    await page.evaluate(() => (location.hash = "#/awaiting/A-2049"));
+    await page.waitForSelector("[data-shown=A-2049]", { state: "attached" });
     await armed(page);
     await press(page, "Control+Enter");
     await until("unknown", async () => (await state(page, "A-2049")) === "unknown", 6000);
-    await until("said", async () => /Not known yet: reply to Owen/.test((await said(page, "polite")) ?? ""));
+    await until("said", async () => (await times("Outcome unknown - needs you")) > 0);
+    assert.equal(await times("Outcome unknown - needs you"), 1, (await log()).join(" | "));
+    assert.equal(await times("Approved, waiting"), 2);
+    assert.match((await log()).join(" "), /Owen Castellanos[^:]*: not known yet, and nothing was sent again/);
+    const { heading, lost } = await focused(page);
+    assert.ok(heading && !lost, "the focus is on a card's heading");
+  }],
+  ["f55_each_outcome_is_said_in_the_language_of_the_window", { query: "?undo=1", hash: "#/awaiting/A-2041", language: "de" }, async (page) => {
+    await armed(page);
+    await press(page, "Control+Enter");
+    await until("approved", async () => /^Freigegeben, wartet\. Noch ist nichts hinausgegangen/.test((await said(page, "assertive")) ?? ""));
+    await until("accepted", async () => /Gesendet: angenommen von Office mailbox/.test((await said(page, "polite")) ?? ""), 6000);
   }],
   ["f18_enter_and_two_clicks_in_the_same_instant_give_one_approval", { hash: "#/awaiting/A-2041" }, async (page) => {
     await armed(page);

@@ -5,7 +5,7 @@
 use crate::core::Core;
 use crate::failure::Failure;
 use crate::run::PEEK;
-use crate::view::FeedEvent;
+use crate::view::{FeedEvent, NewsDoc};
 use countersign_domain::{ActionId, State};
 use countersign_ledger::JournalRow;
 use std::collections::BTreeSet;
@@ -68,12 +68,20 @@ impl Feed {
         self.seq = last.entry.seq;
         let actions: BTreeSet<i64> = rows.iter().filter_map(|row| row.entry.action).collect();
         let mut notices = Vec::new();
+        let mut news = Vec::new();
         for row in &rows {
-            notices.extend(self.notice(row).await?);
+            let notice = self.notice(row).await?;
+            let said = match (&notice, row.entry.action) {
+                (Some(notice), _) => Some((notice.action, word(notice.what))),
+                // No notification is shown for what was accepted, but who cannot see the window is told.
+                (None, Some(action)) if row.kind == "accepted" => Some((ActionId(action), "accepted")),
+                _ => None,
+            };
+            news.extend(said.map(|(action, what)| NewsDoc { action: action.to_string(), what: what.to_owned() }));
+            notices.extend(notice);
         }
-        let announcement = notices.last().map(announce);
         let actions = actions.into_iter().map(|n| ActionId(n).to_string()).collect();
-        Ok(Some((FeedEvent { seq: self.seq, actions, announcement }, notices)))
+        Ok(Some((FeedEvent { seq: self.seq, actions, news }, notices)))
     }
 
     /// Waits for news.
@@ -117,16 +125,15 @@ impl Feed {
     }
 }
 
-/// One sentence for the polite live region.
-fn announce(notice: &Notice) -> String {
-    let action = notice.action;
-    match notice.what {
-        News::DraftWaiting => format!("{action}: a draft is ready to read."),
-        News::NeedsReview => format!("{action} needs review before it can go."),
-        News::Unknown => format!("{action}: not known yet. Nothing was sent again."),
-        News::Settled => format!("{action} is settled."),
-        News::Refused => format!("{action} was refused."),
-        News::GaveUp => format!("{action}: gave up. Nothing was sent."),
-        News::SecondWanted => format!("{action} waits for a second approval."),
+/// The word for it that the window knows.
+fn word(news: News) -> &'static str {
+    match news {
+        News::DraftWaiting => "draft_waiting",
+        News::NeedsReview => "needs_review",
+        News::Unknown => "unknown",
+        News::Settled => "settled",
+        News::Refused => "refused",
+        News::GaveUp => "gave_up",
+        News::SecondWanted => "second_wanted",
     }
 }

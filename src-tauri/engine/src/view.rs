@@ -400,8 +400,17 @@ pub struct ProbeStep {
 pub struct FeedEvent {
     pub seq: i64,
     pub actions: Vec<String>,
-    /// One sentence for the polite live region, if this deserves one.
-    pub announcement: Option<String>,
+    /// What of it deserves to be said aloud; the window has the words, in its language.
+    pub news: Vec<NewsDoc>,
+}
+
+/// One thing that became of an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct NewsDoc {
+    pub action: String,
+    /// `draft_waiting`, `needs_review`, `unknown`, `settled`, `refused`, `gave_up`, `second_wanted` or `accepted`.
+    pub what: String,
 }
 
 /// Errors at every border. `code` is one of the command line's words (interfaces.md).

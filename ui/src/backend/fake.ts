@@ -155,9 +155,9 @@ export async function makeFake(): Promise<Backend> {
   const get = (id: string): ActionDoc => docs.get(id) ?? refuse("not_found", `There is no action ${id}.`);
   const shown = (doc: ActionDoc): ActionDoc => structuredClone({ ...doc, offers: offersOf(doc) });
 
-  function tell(ids: string[], announcement: string | null): void {
+  function tell(ids: string[], what: string | null): void {
     at++;
-    for (const feed of feeds) feed({ seq: seq(at) as FeedEvent["seq"], actions: ids, announcement });
+    for (const feed of feeds) feed({ seq: seq(at) as FeedEvent["seq"], actions: ids, news: what === null ? [] : ids.map((action) => ({ action, what })) });
   }
 
   function note(doc: ActionDoc, fact: string, by: string, text: string): void {
@@ -189,13 +189,12 @@ export async function makeFake(): Promise<Backend> {
     if (!attempt) return;
     attempt.phase = "closed";
     attempt.closed_at = new Date().toISOString();
-    const who = row(doc).who;
     if (doc.id === "A-2049") {
       attempt.outcome = "unclear";
       doc.state = "unknown";
       doc.next = { what: "look", at: ago(-1), text: "" };
       note(doc, "unclear", "destination", "Line dropped, no answer. Marked Unknown.");
-      tell([doc.id], `Not known yet: reply to ${who}. We are asking.`);
+      tell([doc.id], "unknown");
       return;
     }
     attempt.outcome = "accepted";
@@ -203,7 +202,7 @@ export async function makeFake(): Promise<Backend> {
     doc.receipt = { kind: "answer", at: attempt.closed_at, reference: "4F2C81", text: "250 2.0.0 queued as 4F2C81", by: null };
     doc.explanation = "There was one attempt. It carried the one key of this action, and the mailbox answered it with a receipt.";
     note(doc, "accepted", "destination", `Accepted, receipt 4F2C81. ${doc.destination} has taken the message. It does not say that it was delivered or read.`);
-    tell([doc.id], `Accepted by ${doc.destination}.`);
+    tell([doc.id], "accepted");
   }
 
   function overview(): Overview {

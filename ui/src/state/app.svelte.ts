@@ -5,8 +5,10 @@ import { type Backend, type View, backend, errorOf } from "../backend";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ErrorDoc } from "../bindings/ErrorDoc";
 import type { FeedEvent } from "../bindings/FeedEvent";
+import type { NewsDoc } from "../bindings/NewsDoc";
 import type { NotTakenRow } from "../bindings/NotTakenRow";
 import type { Overview } from "../bindings/Overview";
+import { sentences } from "../lib/news";
 import { isHeld, secondsLeft } from "../lib/standing";
 import { millis } from "../lib/time";
 import { w } from "../words";
@@ -236,11 +238,20 @@ class App {
 
   #heard(event: FeedEvent): void {
     this.#pending.push(event);
-    if (event.announcement) this.say(event.announcement);
+    if (event.news.length) void this.#tell(event.news);
     if (!this.#drain) {
       this.#drain = true;
       queueMicrotask(() => void this.#read());
     }
+  }
+
+  /** Says what became of actions. One that cannot be read is left out: the lists show it. */
+  async #tell(news: NewsDoc[]): Promise<void> {
+    const ids = [...new Set(news.map((one) => one.action))];
+    const docs = await Promise.all(ids.map((id) => this.engine.action(id).catch(() => null)));
+    const known = new Map(docs.flatMap((doc) => (doc ? [[doc.id, doc] as const] : [])));
+    const said = sentences(news, known, this.now, this.owner);
+    if (said.length) this.say(said.join(" "));
   }
 
   /** Reads again only what moved: the counts, the lists that were looked at, the documents on screen. */
@@ -250,7 +261,7 @@ class App {
     this.#drain = false;
     const ids = [...new Set(events.flatMap((e) => e.actions))];
     const last = events[events.length - 1] as FeedEvent;
-    const all: FeedEvent = { seq: last.seq, actions: ids, announcement: null };
+    const all: FeedEvent = { seq: last.seq, actions: ids, news: [] };
     for (const watch of this.#watchers) watch(all);
     for (const list of Object.values(this.lists)) void list.refresh(ids, list.view === this.route.screen);
     try {

@@ -4,6 +4,7 @@ import { type Verdict, errorOf } from "../backend";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { FindingDoc } from "../bindings/FindingDoc";
 import { copyText } from "../lib/clipboard";
+import { whoOf } from "../lib/news";
 import { emailOf, isEmail } from "../lib/payload";
 import { headline } from "../lib/record";
 import { findingLabel, isHeld } from "../lib/standing";
@@ -11,9 +12,7 @@ import { w } from "../words";
 import { listed } from "../words/list";
 import { app } from "./app.svelte";
 
-export function whoOf(doc: ActionDoc): string {
-  return doc.conversation?.from_name ?? emailOf(doc.payload).to[0]?.name ?? emailOf(doc.payload).to[0]?.email ?? doc.id;
-}
+export { whoOf };
 
 /** "Marta": sentences about a person use the first name where there is one. */
 export function firstNameOf(doc: ActionDoc): string {

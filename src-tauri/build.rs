@@ -37,6 +37,7 @@ const COMMANDS: &[&str] = &[
     "set_hold",
     "set_repeats",
     "pause_destination",
+    "sign_in_destination",
     "sources",
     "add_source",
     "revoke_source",

@@ -80,6 +80,7 @@ pub fn run() -> ExitCode {
             commands::set_up::set_hold,
             commands::set_up::set_repeats,
             commands::set_up::pause_destination,
+            commands::set_up::sign_in_destination,
             commands::set_up::sources,
             commands::set_up::add_source,
             commands::set_up::revoke_source,

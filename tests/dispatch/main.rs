@@ -13,6 +13,7 @@ mod http;
 mod kills;
 mod later;
 mod moved_on;
+mod oauth;
 mod office;
 mod recipients;
 mod schedule;

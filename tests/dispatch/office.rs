@@ -8,6 +8,7 @@ use countersign_engine::{
 };
 use countersign_sandbox::{Config, Habits, Sandbox, SmtpFeatures};
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -17,6 +18,9 @@ pub const ROBIN: &str = "robin@customer.example";
 pub const MAILBOX: &str = "support-mailbox";
 const PASSWORD: &str = "a \"quoted\" secret";
 const SOURCE: &str = "inbox-agent";
+/// What is handed over of a mailbox that signs in with OAuth, and the client that it is for.
+pub const REFRESH: &str = "canary-refresh-first";
+pub const CLIENT: &str = "countersign-test";
 
 /// How the mailbox is set up.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +31,13 @@ pub struct Setup {
     pub imap: bool,
     pub undo_seconds: u32,
     pub answer_timeout: u32,
+    /// Where the mailbox's sign-in is renewed; None: it has a password.
+    pub sign_in: Option<SocketAddr>,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { files_sent: false, told: "\"auto\"", imap: true, undo_seconds: 0, answer_timeout: 30 }
+        Setup { files_sent: false, told: "\"auto\"", imap: true, undo_seconds: 0, answer_timeout: 30, sign_in: None }
     }
 }
 
@@ -73,7 +79,8 @@ impl Office {
         let core = open(&home, &memory, &clock).await;
         let desk = Desk::new(core.clone());
         let file = destination_file(&sandbox, setup);
-        let added = desk.add_destination(&file, dir.path(), &LoginSecret::new(PASSWORD)).await;
+        let secret = if setup.sign_in.is_some() { REFRESH } else { PASSWORD };
+        let added = desk.add_destination(&file, dir.path(), &LoginSecret::new(secret)).await;
         added.expect("the mailbox is added");
         let effects = ["email.reply", "email.send"].map(str::to_owned);
         desk.add_source(SOURCE, SANDBOX, &effects, &[MAILBOX.to_owned()], false).await.expect("the source is added");
@@ -211,15 +218,22 @@ async fn open(home: &Home, memory: &MemoryStore, clock: &Clock) -> Core {
 
 pub fn destination_file(sandbox: &Sandbox, setup: Setup) -> String {
     let imap = if setup.imap { format!("imap = \"imap+plain://{}\"\n", sandbox.imap_addr()) } else { String::new() };
+    let oauth = sign_in_lines(setup.sign_in);
     format!(
         "name = \"{MAILBOX}\"\nkind = \"mailbox\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = {}\n[mailbox]\n\
          from = [\"Shop Support <{SUPPORT}>\"]\nsmtp = \"smtp+plain://{}\"\n{imap}username = \"{SUPPORT}\"\n\
-         files_sent_itself = {}\nanswer_timeout_seconds = {}\n",
+         files_sent_itself = {}\nanswer_timeout_seconds = {}\n{oauth}",
         setup.undo_seconds,
         sandbox.smtp_addr(),
         setup.told,
         setup.answer_timeout,
     )
+}
+
+/// The lines of a destination's table for a sign-in that is renewed there.
+pub fn sign_in_lines(at: Option<SocketAddr>) -> String {
+    at.map(|at| format!("auth = \"oauth\"\ntoken_endpoint = \"http://{at}/token\"\nclient_id = \"{CLIENT}\"\n"))
+        .unwrap_or_default()
 }
 
 /// What the proposal answers. It lies in the mailbox, as an approval makes sure.

@@ -43,6 +43,7 @@ fn live_over_tls(files_sent_itself: &str, server_files: bool) {
         files_sent_itself,
         answer_timeout: 30,
         ca_file: Some(servers.ca_pem()),
+        sign_in: None,
     };
     let dir = Scratch::new("");
     let cli = Cli::new(dir.join("home")).with_env(session.env()).with_passphrase(office::PASSPHRASE);

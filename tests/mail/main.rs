@@ -9,4 +9,5 @@ mod kills;
 mod letterbox;
 mod letterbox_faults;
 mod letters;
+mod oauth;
 mod recipients;

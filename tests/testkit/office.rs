@@ -26,7 +26,14 @@ pub struct Mailbox<'a> {
     pub answer_timeout: u32,
     /// Another certificate authority than the system's.
     pub ca_file: Option<PathBuf>,
+    /// Where its sign-in is renewed, for the client `countersign-test` whose secret is [`CLIENT_SECRET`]; the refresh token
+    /// that is handed over is [`REFRESH`]. None: user name and password.
+    pub sign_in: Option<String>,
 }
+
+pub const REFRESH: &str = "canary-refresh-first";
+pub const CLIENT: &str = "countersign-test";
+pub const CLIENT_SECRET: &str = "canary secret/+";
 
 impl Mailbox<'_> {
     /// Plain SMTP on a port (a proxy's, mostly) and plain IMAP at the servers; the server files nothing in Sent.
@@ -38,16 +45,22 @@ impl Mailbox<'_> {
             files_sent_itself: "false",
             answer_timeout: 20,
             ca_file: None,
+            sign_in: None,
         }
     }
 
     fn toml(&self, environment: &str) -> String {
         let imap = self.imap.as_ref().map(|url| format!("imap = \"{url}\"\n")).unwrap_or_default();
         let ca = self.ca_file.as_ref().map(|path| format!("ca_file = \"{}\"\n", path.display())).unwrap_or_default();
+        let oauth = self
+            .sign_in
+            .as_ref()
+            .map(|endpoint| format!("auth = \"oauth\"\ntoken_endpoint = \"{endpoint}\"\nclient_id = \"{CLIENT}\"\n"));
+        let oauth = oauth.unwrap_or_default();
         format!(
             "name = \"{}\"\nkind = \"mailbox\"\nenvironment = \"{environment}\"\nundo_seconds = 0\n[mailbox]\n\
              from = [\"Shop Support <{ACCOUNT}>\"]\nsmtp = \"{}\"\n{imap}{ca}answer_timeout_seconds = {}\n\
-             username = \"support\"\nsent_folder = \"auto\"\nfiles_sent_itself = \"{}\"\n",
+             username = \"support\"\nsent_folder = \"auto\"\nfiles_sent_itself = \"{}\"\n{oauth}",
             self.name, self.smtp, self.answer_timeout, self.files_sent_itself
         )
     }
@@ -86,7 +99,9 @@ impl Office {
         for mailbox in mailboxes {
             let file = self.dir.write(&format!("{}.toml", mailbox.name), mailbox.toml(self.environment));
             let args = ["destination", "add", file.to_str().expect("plain path")];
-            self.cli.run_secret(&self.args(&args), "--secret-fd", mail::PASSWORD).expect(0);
+            let refresh = format!("{REFRESH}\n{CLIENT_SECRET}");
+            let secret = if mailbox.sign_in.is_some() { &refresh } else { mail::PASSWORD };
+            self.cli.run_secret(&self.args(&args), "--secret-fd", secret).expect(0);
             names.push(mailbox.name);
         }
         let effects = "email.reply,email.send";
@@ -108,6 +123,11 @@ impl Office {
         let file = self.dir.write(&format!("{name}.toml"), toml);
         let args = ["destination", "add", file.to_str().expect("plain path")];
         self.cli.run_secret(&self.args(&args), "--secret-fd", secret).expect(0);
+    }
+
+    /// A command that is handed a secret.
+    pub fn run_secret(&self, args: &[&str], secret: &str) -> Answer {
+        self.cli.run_secret(&self.args(args), "--secret-fd", secret)
     }
 
     /// Allows a source more than [`Office::propose`]'s.

@@ -172,6 +172,8 @@ pub enum Destination {
     Test(DestinationTest),
     /// Set up what it needs beforehand, once (at HubSpot the unique property)
     Prepare(Name),
+    /// Sign in anew: another password, token or refresh token, in place of one that is not taken any more
+    Login(DestinationLogin),
     /// What it promises, in plain words
     Contract(Name),
     /// Whether an unknown outcome there is finished under the same key by itself, where its contract makes that safe
@@ -184,7 +186,16 @@ pub enum Destination {
 pub struct DestinationAdd {
     #[arg(value_name = "FILE.toml")]
     pub file: PathBuf,
-    /// Read the password or token (first line) from this descriptor instead of the terminal
+    /// Read the password or token (first line) from this descriptor instead of the terminal. With auth = "oauth" the first
+    /// line is the refresh token, the second one the client secret, if there is one
+    #[arg(long, value_name = "N")]
+    pub secret_fd: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct DestinationLogin {
+    pub name: String,
+    /// As with `destination add`; without a second line the client secret stays what it was
     #[arg(long, value_name = "N")]
     pub secret_fd: Option<u32>,
 }

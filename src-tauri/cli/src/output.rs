@@ -163,18 +163,26 @@ pub fn prompt(what: &str) -> Result<Option<String>, Failure> {
 
 /// The first line of a descriptor.
 pub fn first_line(option: &str, fd: u32) -> Result<String, Failure> {
+    let all = lines(option, fd)?;
+    Ok(all.into_iter().next().unwrap_or_default())
+}
+
+/// The lines of a descriptor, of which the first one holds something.
+pub fn lines(option: &str, fd: u32) -> Result<Vec<String>, Failure> {
     use std::io::Read;
     let bad = |e: std::io::Error| Failure::bad_input(option, format!("descriptor {fd} cannot be read: {}", e.kind()));
     let mut text = Vec::new();
     // A descriptor number becomes a file again by the system's own name for it.
     std::fs::File::open(format!("/dev/fd/{fd}")).and_then(|f| f.take(64 * 1024).read_to_end(&mut text)).map_err(bad)?;
-    let line = text.split(|b| *b == b'\n' || *b == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8(line.to_vec())
-        .map_err(|_| Failure::bad_input(option, "what the descriptor gives is not valid UTF-8"))?;
-    if line.is_empty() {
+    let first = text.split(|b| *b == b'\n' || *b == b'\r').next().unwrap_or_default();
+    if first.is_empty() {
         return Err(Failure::bad_input(option, format!("descriptor {fd} gives an empty first line")));
     }
-    Ok(line)
+    let odd = |_| Failure::bad_input(option, "what the descriptor gives is not valid UTF-8");
+    // Whatever follows a line nobody asks for is not looked at.
+    let first = String::from_utf8(first.to_vec()).map_err(odd)?;
+    let rest = String::from_utf8_lossy(&text).lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    Ok([first].into_iter().chain(rest).collect())
 }
 
 /// A document from a file or, for `-`, from stdin.

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `registry` | the list of kinds: destination file → connector, form fields, contract in words |
 //! | `mime`, `mime/check`, `preview` | the message, rendered deterministically; its self-check; what a person is shown of the bytes |
-//! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`] — the only function with an outside effect |
+//! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`] — the only function with an outside effect; `transport::oauth` renews a sign-in |
+//! | `sasl` | how a mail server is told an access token |
 //! | `site`, `mail_api` | what HTTP kinds have in common: their table; the connector of all that send mail |
 //! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; filing a copy; the letterbox |
 //! | `survey` | the record an action touches, as the destination shows it before an approval |
@@ -47,6 +48,8 @@
 //! rules below, and the constants. `BASE_URL` is the host alone, the version belongs to each path. `MEMBERS` are names at the top
 //! of the body, people as texts or as objects with an `email`; where the message lies deeper (SendGrid) the preview must learn
 //! it first. `CHECK` needs no permission that sending does not need. No documented `REQUEST_MAX`: more than a payload makes.
+//! A kind whose users sign in with OAuth reads `transport::oauth::OAuthConfig` beside its table, has its `fields` and gives the
+//! client as [`Connector::oauth`]; its [`Login`] is then an access token, and that is all it knows of it. See HubSpot.
 //! Anything else brings `pub(crate) const PROVIDER` ([`Provider`]) with the [`Kind`] (its form fields; `site::SiteConfig`
 //! brings `base_url`, `from`, `answer_timeout_seconds`, `ca_file`) and a reader of the kind's table that gives a [`Settings`].
 //! Its `connect` makes a type that implements [`Connector`]:
@@ -96,6 +99,7 @@ pub mod notice;
 pub mod preview;
 pub mod providers;
 pub mod registry;
+mod sasl;
 pub mod site;
 pub mod survey;
 pub mod transport;
@@ -108,6 +112,7 @@ pub use mailbox::Letterbox;
 pub use preview::{Preview, PreviewAttachment};
 pub use registry::{DestinationConfig, FormField, Kind, Learned, Provider, Settings, connect, kinds, parse};
 pub use survey::{Record, Survey};
+pub use transport::oauth::{Granted, NotGranted, OAuth};
 pub use transport::{Crossed, HttpReply, LateReader, Poised, Reply, Step};
 
 use async_trait::async_trait;
@@ -132,6 +137,10 @@ pub trait Connector: Send + Sync {
     /// The same for one order, where it depends on more than the effect (a contact that is made, or one that is changed).
     fn contract_of(&self, order: &Countersigned) -> Option<&Contract> {
         self.contract(&order.key().effect)
+    }
+    /// Where its sign-in is renewed, if it signs in with OAuth. Its [`Login`] is then an access token.
+    fn oauth(&self) -> Option<&OAuth> {
+        None
     }
     /// How long the answer is waited for once the last thing has been said.
     fn answer_timeout(&self) -> Duration;
@@ -295,6 +304,8 @@ pub enum Filing {
     },
     Failed {
         why: String,
+        /// The login was refused.
+        signed_out: bool,
     },
     /// The provider files it, or there is no mailbox.
     NotNeeded,

@@ -6,11 +6,17 @@ use std::fmt;
 pub struct Login {
     pub username: String,
     pub secret: String,
+    /// The secret is an access token (RFC 6750) and no password. Where a protocol has another command for it, that is used.
+    pub bearer: bool,
 }
 
 impl Login {
     pub fn new(username: impl Into<String>, secret: impl Into<String>) -> Self {
-        Login { username: username.into(), secret: secret.into() }
+        Login { username: username.into(), secret: secret.into(), bearer: false }
+    }
+
+    pub fn token(username: impl Into<String>, token: impl Into<String>) -> Self {
+        Login { bearer: true, ..Login::new(username, token) }
     }
 }
 

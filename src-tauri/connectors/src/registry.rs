@@ -64,7 +64,8 @@ pub struct FormField {
     /// Key in the kind's table.
     pub key: &'static str,
     pub label: &'static str,
-    /// `text`, `list`, `url`, `number`, `choice`, `file`.
+    /// `text`, `list`, `url`, `number`, `choice`, `file`, or `secret`: asked for beside the kind's secret, kept with it and
+    /// never in the file.
     pub kind: &'static str,
     pub required: bool,
     pub default: &'static str,
@@ -107,7 +108,7 @@ pub fn parse(toml_text: &str) -> Result<DestinationConfig, FieldError> {
         Some(_) => return Err(FieldError::new(kind.name, "must be a table")),
         None => return Err(FieldError::new(kind.name, format!("the table [{}] is missing", kind.name))),
     };
-    let keys: Vec<&str> = kind.fields.iter().map(|f| f.key).collect();
+    let keys: Vec<&str> = kind.fields.iter().filter(|f| f.kind != "secret").map(|f| f.key).collect();
     if let Some(stranger) = inner.keys().find(|k| !keys.contains(&k.as_str())) {
         return Err(unknown(stranger, &keys).within(kind.name));
     }
@@ -126,7 +127,9 @@ pub fn connect(
 }
 
 fn unknown(key: &str, known: &[&str]) -> FieldError {
-    if matches!(key, "password" | "secret" | "token" | "api_key") {
+    const SECRETS: [&str; 7] =
+        ["password", "secret", "token", "api_key", "client_secret", "refresh_token", "access_token"];
+    if SECRETS.contains(&key) {
         return FieldError::new(key, "secrets are never in the file; hand it over when adding the destination");
     }
     FieldError::new(key, format!("unknown key; known are: {}", known.join(", ")))

@@ -36,12 +36,12 @@ pub use set_up::{NewSource, NotTaken, RefusedTry};
 pub(crate) use words::contract_in_words;
 
 use crate::core::Core;
+use crate::destinations::Reached;
 use crate::failure::Failure;
 use crate::home::LIVE;
 use crate::keychain::{Passphrase, Presence, SANDBOX, Signer};
 use crate::run::Dispatcher;
 use crate::view::{ActionDoc, FindingDoc};
-use countersign_connectors::{Connector, Login};
 use countersign_domain::{ActionId, ActionKey, Payload, State, Timestamp};
 use countersign_ledger::{ActionRecord, Detail, Ledger, PageFilter};
 use document::Beside;
@@ -245,11 +245,8 @@ impl Desk {
     }
 
     /// The destination's connector with this device's login.
-    async fn reach(&self, destination: &str) -> Result<(Arc<dyn Connector>, Login), Failure> {
-        let reached = self.core.destinations.reach(destination).await?;
-        let reached =
-            reached.ok_or_else(|| Failure::not_permitted(format!("this device has no login for {destination}")))?;
-        Ok((reached.connector, reached.login))
+    async fn reach(&self, destination: &str) -> Result<Reached, Failure> {
+        Ok(self.core.destinations.reach(destination).await??)
     }
 
     async fn document(&self, detail: &Detail) -> Result<ActionDoc, Failure> {

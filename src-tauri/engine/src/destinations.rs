@@ -1,12 +1,13 @@
 //! From a destination's row to its connector and login.
 //!
 //! The row's `config` is the destination file as JSON under `file`, with the folder that a relative `ca_file` is relative
-//! to; what was learnt from a test message lies beside it. The secret is in the keychain.
+//! to; what was learnt from a test message lies beside it. The secret is in the keychain; a sign-in is renewed on the way.
 
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::keychain::{Keychain, LoginSecret};
+use crate::logins::{Logins, NoLogin, Signed};
 use countersign_connectors::{Connector, DestinationConfig, Learned, Login, connect, parse};
 use countersign_domain::State;
 use countersign_ledger::{DestinationRecord, Ledger, RowRecord};
@@ -38,6 +39,7 @@ pub struct Destinations {
     keychain: Keychain,
     home: Home,
     clock: Clock,
+    sign_ins: Logins,
     known: Arc<Mutex<HashMap<String, Known>>>,
     logins: Arc<Mutex<HashSet<String>>>,
 }
@@ -65,7 +67,8 @@ pub struct Reached {
 
 impl Destinations {
     pub(crate) fn new(ledger: Ledger, keychain: Keychain, home: Home, clock: Clock) -> Destinations {
-        Destinations { ledger, keychain, home, clock, known: Arc::default(), logins: Arc::default() }
+        let sign_ins = Logins::new(keychain.clone(), home.clone(), clock.clone());
+        Destinations { ledger, keychain, home, clock, sign_ins, known: Arc::default(), logins: Arc::default() }
     }
 
     /// Reads a destination file and makes the row of it. Nothing is stored; errors name the field.
@@ -126,12 +129,49 @@ impl Destinations {
         connector.contract(&row.effect).is_none_or(|c| c.can_look() || c.recognises_repeat())
     }
 
-    /// The connector with the login this device holds; None where it holds none.
-    pub async fn reach(&self, name: &str) -> Result<Option<Reached>, Failure> {
+    /// The connector with a login that is good now. The inner error: why there is none; nothing is the matter with the
+    /// program then.
+    pub async fn reach(&self, name: &str) -> Signed<Reached> {
         let (record, connector) = self.connector(name).await?;
-        let Some(secret) = self.keychain.login(name).await? else { return Ok(None) };
-        let login = login(&record, &secret)?;
-        Ok(Some(Reached { record, connector, login }))
+        let user = user_name(&record)?;
+        let login = self.sign_ins.login(name, &user, connector.oauth()).await?;
+        Ok(login.map(|login| Reached { record, connector, login }))
+    }
+
+    /// The same with another login, after the destination refused this one although it looked good. None where there is no
+    /// other: what was typed stays what it is.
+    pub(crate) async fn reach_anew(&self, refused: &Reached) -> Result<Option<Result<Reached, NoLogin>>, Failure> {
+        let Some(oauth) = refused.connector.oauth() else { return Ok(None) };
+        let login = self.sign_ins.instead(&refused.record.name, &refused.login, oauth).await?;
+        Ok(Some(login.map(|login| Reached { login, ..refused.clone() })))
+    }
+
+    /// Signs in with a destination as it was typed. Nothing is kept.
+    pub(crate) async fn try_login(&self, connector: &dyn Connector, user: &str, secret: &LoginSecret) -> Signed<Login> {
+        match connector.oauth() {
+            None => Ok(Ok(Login::new(user, secret.expose()))),
+            Some(oauth) => self.sign_ins.try_out(oauth, user, secret).await,
+        }
+    }
+
+    /// What is handed over by a person who signs in anew, with what is kept beside it.
+    pub(crate) async fn completed(
+        &self,
+        name: &str,
+        connector: &dyn Connector,
+        secret: &LoginSecret,
+    ) -> Result<LoginSecret, Failure> {
+        match connector.oauth() {
+            None => Ok(secret.clone()),
+            Some(_) => self.sign_ins.completed(name, secret).await,
+        }
+    }
+
+    /// Keeps the secret of a destination as it was handed over: a password, a token, or a refresh token and on a second line
+    /// the client's secret.
+    pub(crate) async fn keep_login(&self, record: &DestinationRecord, secret: &LoginSecret) -> Result<(), Failure> {
+        let connector = self.connect(record)?;
+        self.sign_ins.keep(&record.name, connector.oauth(), secret).await
     }
 
     /// Whether this device can send to it now: it is not paused, and there is a login.
@@ -192,13 +232,9 @@ pub(crate) fn stored(record: &DestinationRecord) -> Result<StoredConfig, Failure
         .map_err(|_| Failure::integrity(format!("the configuration of {} cannot be read", record.name)))
 }
 
-fn login(record: &DestinationRecord, secret: &LoginSecret) -> Result<Login, Failure> {
+/// As the file names it; empty where it names none.
+pub(crate) fn user_name(record: &DestinationRecord) -> Result<String, Failure> {
     let file = stored(record)?.file;
-    let username = file
-        .get(&record.kind)
-        .and_then(|table| table.get("username"))
-        .and_then(toml::Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    Ok(Login::new(username, secret.expose()))
+    let table = file.get(&record.kind).and_then(|table| table.get("username"));
+    Ok(table.and_then(toml::Value::as_str).unwrap_or_default().to_owned())
 }

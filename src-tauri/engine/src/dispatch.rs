@@ -77,22 +77,49 @@ impl Worker {
         let began = Began::now();
         let key = claim.order.key();
         let reached = match self.core.destinations.reach(&key.destination).await {
-            Ok(Some(reached)) => reached,
-            Ok(None) => return self.not_sent(&claim, offline("login:missing", "this device holds no login")).await,
+            Ok(Ok(reached)) => reached,
+            Ok(Err(none)) => return self.not_sent(&claim, none.not_sent()).await,
             Err(failure) => {
                 self.not_sent(&claim, waiting("destination:unusable", "the destination cannot be used")).await?;
                 return Err(failure.on(claim.action));
             }
         };
-        let Some(contract) = reached.connector.contract_of(&claim.order) else {
+        let connector = reached.connector.clone();
+        let Some(contract) = connector.contract_of(&claim.order) else {
             return self.not_sent(&claim, refusing("contract:none", "the destination has no contract for this")).await;
         };
-        match self.prepare(&claim, &reached, contract, asked).await {
+        let (reached, prepared) = self.prepare_signed_in(&claim, reached, contract, asked).await;
+        match prepared {
             Ok((poised, noted)) => self.cross(&claim, &reached, contract, poised, &noted, began).await,
             Err(Failed::Stop(stop)) => self.stop(&claim, stop).await,
             Err(Failed::Broken(failure)) => {
                 self.not_sent(&claim, waiting("engine:failed", "the attempt was called off before it began")).await?;
                 Err(failure.on(claim.action))
+            }
+        }
+    }
+
+    /// [`Worker::prepare`], and where a token was refused that looked good, once more with another one: nothing of the action
+    /// was said yet. A second no is the destination's word.
+    async fn prepare_signed_in(
+        &self,
+        claim: &Claim,
+        reached: Reached,
+        contract: &Contract,
+        asked: Asked,
+    ) -> (Reached, Result<(Poised, Value), Failed>) {
+        let prepared = self.prepare(claim, &reached, contract, asked).await;
+        match &prepared {
+            Err(Failed::Stop(Stop::NotSent(why))) if refuses_login(&why.code) => {}
+            _ => return (reached, prepared),
+        }
+        match self.core.destinations.reach_anew(&reached).await {
+            Ok(None) => (reached, prepared),
+            Ok(Some(Err(none))) => (reached, Err(Stop::NotSent(none.not_sent()).into())),
+            Err(failure) => (reached, Err(failure.into())),
+            Ok(Some(Ok(anew))) => {
+                let prepared = self.prepare(claim, &anew, contract, asked).await;
+                (anew, prepared)
             }
         }
     }
@@ -371,8 +398,19 @@ fn not_sent_of(contract: &Contract, answer: &Answer) -> NotSent {
     }
 }
 
+/// Whether a login failed, so that the destination waits for a person: `smtp:auth:535`, `http:login:401`, `look:login`.
+pub(crate) fn is_signed_out(code: &str) -> bool {
+    code.split(':').any(|part| part == "auth" || part == "login")
+}
+
+/// Whether another token may be taken where this one was not: the server said no to it, and not to its form or its account.
+fn refuses_login(code: &str) -> bool {
+    let last = code.rsplit(':').next().unwrap_or_default();
+    is_signed_out(code) && (last == "login" || last.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Not sent, not counted, and the destination rests.
-fn offline(code: &str, words: &str) -> NotSent {
+pub(crate) fn offline(code: &str, words: &str) -> NotSent {
     NotSent { code: code.into(), words: words.into(), counts: false, pauses: true, retry_after: None }
 }
 
@@ -389,6 +427,17 @@ fn refusing(code: &str, words: &str) -> NotSent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn f42_only_a_no_to_the_token_itself_is_worth_another_one() {
+        for code in ["smtp:auth:535", "smtp:auth:454", "http:login:401", "look:login", "situation:login"] {
+            assert!(refuses_login(code), "{code}");
+        }
+        for code in ["smtp:auth:no_mechanism", "smtp:auth:unusable", "http:login:other_account", "login:sign_in"] {
+            assert!(is_signed_out(code) && !refuses_login(code), "{code}");
+        }
+        assert!(!is_signed_out("oauth:unreached") && !refuses_login("smtp:rcpt:550"));
+    }
 
     #[test]
     fn what_was_asked_before_a_sleep_is_not_built_upon() {

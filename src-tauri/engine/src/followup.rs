@@ -91,7 +91,7 @@ impl Core {
             Ok(Filed::Waiting { again_in }) => {
                 (WAITING, "The provider may file it itself; we look again.".to_owned(), Some(self.later(again_in)))
             }
-            Ok(Filed::Failed { why }) => self.failed(filing, &why),
+            Ok(Filed::Failed { why, .. }) => self.failed(filing, &why),
             Err(failure) => self.failed(filing, &failure.message),
         };
         testpoint("after_filing").await;
@@ -111,17 +111,29 @@ impl Core {
         let (roster, secret) = (self.roster().await?, self.ledger_secret().await?);
         let order = match self.ledger.order_for_look(action, &roster, &secret).await? {
             Ok(order) => order,
-            Err(refused) => return Ok(Filed::Failed { why: refused.to_string() }),
+            Err(refused) => return Ok(Filed::Failed { why: refused.to_string(), signed_out: false }),
         };
-        let Some(reached) = self.destinations.reach(&order.key().destination).await? else {
-            return Ok(Filed::Failed { why: "this device holds no login for the destination".into() });
+        let reached = match self.destinations.reach(&order.key().destination).await? {
+            Ok(reached) => reached,
+            Err(none) => return Ok(Filed::Failed { why: none.why, signed_out: none.signed_out }),
         };
         let detail = self.ledger.detail(action).await?;
         let noted: Vec<_> = detail.attempts.iter().filter_map(|a| a.evidence.get("noted").cloned()).collect();
         let accepted = detail.record.accepted_at.unwrap_or_else(|| self.clock.now());
         let since = self.clock.now().since(accepted);
-        Ok(match reached.connector.file_copy(&order, &reached.login, &noted, since).await {
-            Filed::Failed { why } => Filed::Failed { why: Echo::of(order.sealed().payload()).clean(&why) },
+        let mut filed = reached.connector.file_copy(&order, &reached.login, &noted, since).await;
+        if matches!(filed, Filed::Failed { signed_out: true, .. })
+            && let Some(anew) = self.destinations.reach_anew(&reached).await?
+        {
+            filed = match anew {
+                Ok(anew) => anew.connector.file_copy(&order, &anew.login, &noted, since).await,
+                Err(none) => Filed::Failed { why: none.why, signed_out: none.signed_out },
+            };
+        }
+        Ok(match filed {
+            Filed::Failed { why, signed_out } => {
+                Filed::Failed { why: Echo::of(order.sealed().payload()).clean(&why), signed_out }
+            }
             other => other,
         })
     }

@@ -6,6 +6,7 @@
 //! | `ledger.db` | the ledger |
 //! | `config.toml` | which ledger, whose, and which secrets store it was made with; written last, so it marks a finished home |
 //! | `dispatcher.lock` | held by the process that dispatches |
+//! | `logins/NAME.lock` | held by the process that renews a destination's sign-in |
 //! | `logs/`, `sandbox/` | log files; what the embedded destinations keep |
 
 use crate::clock::Clock;
@@ -116,6 +117,10 @@ impl Home {
     }
     pub fn sandbox(&self) -> PathBuf {
         self.dir.join("sandbox")
+    }
+    /// Locks under which sign-ins are renewed.
+    pub(crate) fn logins(&self) -> PathBuf {
+        self.dir.join("logins")
     }
     fn config_path(&self) -> PathBuf {
         self.dir.join("config.toml")

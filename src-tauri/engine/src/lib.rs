@@ -5,6 +5,7 @@
 //! | `home`, `core` | where a ledger lives; what the parts share once it is open |
 //! | `keychain`, `anchor` | secrets; the ledger's head anchored outside it |
 //! | `clock`, `settings`, `destinations` | the time; what can be set; from a row to its connector and login |
+//! | `logins` | sign-ins that are renewed, one process for all |
 //! | `dispatch`, `unwritten`, `late` | one attempt; its ending until that is in the ledger; answers after it |
 //! | `reconcile`, `followup`, `run` | doubt into knowledge; the Sent copy; the loop |
 //! | `outcomes` | telling a source what became of its actions |
@@ -28,6 +29,7 @@ pub mod intake;
 pub mod keychain;
 mod late;
 mod latest;
+mod logins;
 pub mod notify;
 mod outcomes;
 mod reconcile;
@@ -50,6 +52,7 @@ pub use feed::{Feed, News, Notice};
 pub use home::{Config, DispatcherLock, Home, InitArgs, LIVE};
 pub use intake::Intake;
 pub use keychain::{Keychain, LoginSecret, MemoryStore, Passphrase, Presence, SANDBOX, SecretsChoice, Signer};
+pub use logins::NoLogin;
 pub use notify::Notifier;
 pub use report::{Handled, TickReport};
 pub use run::Dispatcher;

@@ -77,12 +77,21 @@ impl Worker {
                 return Err(Failure::new(code, refused.to_string()).on(item.action));
             }
         };
-        let Some(reached) = self.core.destinations.reach(&item.destination).await? else {
-            let nobody = Sighting::cannot_tell("this device holds no login for the destination");
-            return self.record(item, nobody, Some(contract), self.core.clock.now()).await;
+        let reached = match self.core.destinations.reach(&item.destination).await? {
+            Ok(reached) => reached,
+            Err(none) => return self.record(item, none.sighting(), Some(contract), self.core.clock.now()).await,
         };
-        let asked = self.core.clock.now();
-        let sighting = reached.connector.look(&order, &reached.login, &item.noted).await;
+        let mut asked = self.core.clock.now();
+        let mut sighting = reached.connector.look(&order, &reached.login, &item.noted).await;
+        if matches!(sighting, Sighting::CannotTell { signed_out: true, .. })
+            && let Some(anew) = self.core.destinations.reach_anew(&reached).await?
+        {
+            asked = self.core.clock.now();
+            sighting = match anew {
+                Ok(anew) => anew.connector.look(&order, &anew.login, &item.noted).await,
+                Err(none) => none.sighting(),
+            };
+        }
         let sighting = sighting.without(&Echo::of(order.sealed().payload()));
         let contract = reached.connector.contract_of(&order).unwrap_or(contract);
         self.record(item, sighting, Some(contract), asked).await

@@ -4,6 +4,7 @@
 //! written now (a full disk, a ledger that another program holds) is kept here and written at the next tick.
 
 use crate::core::Core;
+use crate::dispatch::is_signed_out;
 use crate::failure::Failure;
 use crate::testpoint::testpoint;
 use countersign_domain::policy::backoff;
@@ -196,8 +197,7 @@ async fn close(
 /// Pauses the destination: for a while where it could not be reached, until a person signs in where the login failed.
 async fn pause(core: &Core, claim: &Claim, why: &NotSent) -> Result<(), Failure> {
     let now = core.clock.now();
-    let signed_out = why.code.split(':').any(|part| part == "auth" || part == "login");
-    let until = (!signed_out).then(|| now.plus(why.retry_after.unwrap_or(OFFLINE_PAUSE)));
+    let until = (!is_signed_out(&why.code)).then(|| now.plus(why.retry_after.unwrap_or(OFFLINE_PAUSE)));
     Ok(core.ledger.pause_destination(&claim.order.key().destination, &why.words, until, now).await?)
 }
 

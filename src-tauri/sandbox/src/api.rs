@@ -55,6 +55,12 @@ impl ApiRequest {
     }
 }
 
+/// A value of a form (`application/x-www-form-urlencoded`).
+pub fn form_value(body: &[u8], name: &str) -> Option<String> {
+    let text = std::str::from_utf8(body).ok()?;
+    text.split('&').filter_map(|pair| pair.split_once('=')).find(|(n, _)| *n == name).map(|(_, v)| unescaped(v))
+}
+
 fn unescaped(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

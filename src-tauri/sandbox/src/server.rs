@@ -266,6 +266,11 @@ impl Sandbox {
         self.world.lock().smtp = features;
     }
 
+    /// From now on both servers also take these access tokens (OAUTHBEARER and XOAUTH2).
+    pub fn take_tokens(&self, tokens: crate::apps::oauth::Tokens) {
+        *self.world.tokens.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(tokens);
+    }
+
     /// Changes what IMAP announces, from the next connection on.
     pub fn set_imap(&self, features: ImapFeatures) {
         self.world.lock().imap = features;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::apps::oauth::Tokens;
 use crate::config::{Config, FolderSetup, Habits, ImapFeatures, SmtpFeatures};
 use crate::date::Clock;
 use crate::faults::Script;
@@ -203,6 +204,8 @@ impl Inner {
 pub(crate) struct World {
     inner: Mutex<Inner>,
     accounts: Vec<crate::config::Account>,
+    /// Access tokens that are taken instead of a password. None: the servers offer no such login.
+    pub(crate) tokens: Mutex<Option<Tokens>>,
     pub(crate) signals: Signals,
     pub(crate) script: Script,
     pub(crate) clock: Clock,
@@ -245,6 +248,7 @@ impl World {
         let world = World {
             inner: Mutex::new(inner),
             accounts: config.accounts,
+            tokens: Mutex::default(),
             signals: Signals::new(),
             script: Script::default(),
             clock: config.clock,
@@ -266,6 +270,17 @@ impl World {
     pub(crate) fn login(&self, user: &str, password: &str) -> Option<String> {
         let account = self.accounts.iter().find(|account| account.address.eq_ignore_ascii_case(user))?;
         (account.password == password).then(|| lower(&account.address))
+    }
+
+    pub(crate) fn tokens(&self) -> Option<Tokens> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The address of the login, when the token is one of this user's.
+    pub(crate) fn login_by_token(&self, user: &str, token: &str) -> Option<String> {
+        let account = self.accounts.iter().find(|account| account.address.eq_ignore_ascii_case(user))?;
+        let owner = self.tokens()?.user(token)?;
+        owner.eq_ignore_ascii_case(user).then(|| lower(&account.address))
     }
 
     /// Makes sure the address has its folders, on disk too, so that UIDVALIDITY never changes by itself.

@@ -1,5 +1,6 @@
 //! What a person sets up: destinations, sources, preferences, backup.
 
+use countersign_engine::LoginSecret;
 use countersign_engine::desk::{NewOutcomeHook, NewSource, OutcomeHookDoc};
 use countersign_engine::view::{
     DestinationForm, DestinationRow, DestinationTest, KindDoc, Preferences, ProbeStep, PurgedDoc, SnippetDoc, SourceRow,
@@ -70,6 +71,18 @@ pub(crate) async fn set_repeats(shell: State<'_, Shell>, name: String, on: bool)
 #[tauri::command]
 pub(crate) async fn pause_destination(shell: State<'_, Shell>, name: String, on: bool) -> Answer<DestinationRow> {
     told(async { shell.desk().await?.pause(&name, on).await }.await)
+}
+
+/// Another password, token or refresh token. Tried before it is kept.
+#[tauri::command]
+pub(crate) async fn sign_in_destination(
+    app: AppHandle,
+    shell: State<'_, Shell>,
+    name: String,
+    secret: String,
+) -> Answer<DestinationTest> {
+    let (tell, secret) = (tell(app), LoginSecret::new(secret));
+    told(async { shell.desk().await?.sign_in(&name, &secret, &tell).await }.await)
 }
 
 #[tauri::command]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use crate::scratch::Scratch;
 
-use super::{BUSY, DOMAIN, PASSWORD, Ports, REFUSED, REFUSED_SUBJECT, USERS};
+use super::{BUSY, DOMAIN, PASSWORD, Ports, REFUSED, REFUSED_SUBJECT, SignIn, USERS};
 
 static ROOT: LazyLock<bool> = LazyLock::new(|| {
     let id = Command::new("id").arg("-u").output().expect("id runs");
@@ -33,12 +33,16 @@ pub(super) fn as_root(program: &str) -> Command {
     command
 }
 
-pub(super) fn write(dir: &Scratch, ports: &Ports, capabilities: &str) {
+pub(super) fn write(dir: &Scratch, ports: &Ports, capabilities: &str, sign_in: Option<&SignIn>) {
     let t = dir.path().to_str().expect("temp paths are plain");
     certificates(dir);
     let users: String = USERS.iter().map(|user| format!("{user}:{{PLAIN}}{PASSWORD}::::::\n")).collect();
     dir.write("dc/users", users);
-    dir.write("dc/dovecot.conf", dovecot(t, ports, capabilities));
+    dir.write("dc/dovecot.conf", dovecot(t, ports, capabilities, sign_in));
+    if let Some(SignIn { introspect, .. }) = sign_in {
+        let lines = "username_attribute = username\nactive_attribute = active\nactive_value = true\n";
+        dir.write("dc/oauth2", format!("introspection_mode = post\nintrospection_url = {introspect}\n{lines}"));
+    }
     dir.write("pf/etc/main.cf", main_cf(t, ports));
     dir.write("pf/etc/master.cf", master_cf(ports));
     for folder in ["dc/run", "dc/state", "dc/mail", "pf/spool", "pf/data"] {
@@ -91,12 +95,19 @@ fn certificates(dir: &Scratch) {
     ]);
 }
 
-fn dovecot(t: &str, ports: &Ports, capabilities: &str) -> String {
+fn dovecot(t: &str, ports: &Ports, capabilities: &str, sign_in: Option<&SignIn>) -> String {
     let told = if capabilities.is_empty() { String::new() } else { format!("  imap_capability = {capabilities}\n") };
     let Ports { imap, imaps, lmtp, sasl, .. } = ports;
     let folders = ["Drafts", "Sent", "Trash"]
         .map(|name| format!("  mailbox {name} {{\n    special_use = \\{name}\n    auto = subscribe\n  }}\n"))
         .concat();
+    let mechanisms = sign_in.map_or("plain login", |s| s.mechanisms);
+    let tokens = match sign_in {
+        Some(_) => {
+            format!("passdb {{\n  driver = oauth2\n  mechanisms = xoauth2 oauthbearer\n  args = {t}/dc/oauth2\n}}\n")
+        }
+        None => String::new(),
+    };
     format!(
         "base_dir = {t}/dc/run
 state_dir = {t}/dc/state
@@ -108,7 +119,7 @@ mail_gid = mail
 first_valid_uid = 1
 first_valid_gid = 1
 auth_username_format = %Lu
-auth_mechanisms = plain login
+auth_mechanisms = {mechanisms}
 auth_failure_delay = 0
 disable_plaintext_auth = no
 ssl = yes
@@ -121,7 +132,7 @@ recipient_delimiter = +
 lmtp_save_to_detail_mailbox = yes
 postmaster_address = postmaster@{DOMAIN}
 hostname = mail.{DOMAIN}
-passdb {{
+{tokens}passdb {{
   driver = passwd-file
   args = scheme=PLAIN username_format=%Ln {t}/dc/users
 }}

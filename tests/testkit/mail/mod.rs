@@ -51,6 +51,15 @@ pub struct Ports {
     sasl: u16,
 }
 
+/// How Dovecot takes access tokens, for itself and for Postfix.
+#[derive(Clone, Debug)]
+pub struct SignIn {
+    /// Whom it asks whose a token is (RFC 7662).
+    pub introspect: String,
+    /// `plain login oauthbearer xoauth2`, or fewer of them.
+    pub mechanisms: &'static str,
+}
+
 /// One Postfix and one Dovecot. Dropping it stops both and removes every file.
 pub struct MailServers {
     dir: Scratch,
@@ -65,11 +74,20 @@ impl MailServers {
     /// When a server is not installed or does not start. Needs root, or sudo without a password (Postfix runs as
     /// several users).
     pub fn start() -> MailServers {
-        MailServers::offering("")
+        MailServers::starting("", None)
     }
 
     /// The same, with Dovecot telling of exactly these capabilities after the login; empty: of all it has.
     pub fn offering(capabilities: &str) -> MailServers {
+        MailServers::starting(capabilities, None)
+    }
+
+    /// The same, and logins with a token are taken too.
+    pub fn start_with_tokens(sign_in: &SignIn) -> MailServers {
+        MailServers::starting("", Some(sign_in))
+    }
+
+    fn starting(capabilities: &str, sign_in: Option<&SignIn>) -> MailServers {
         let sudo = config::sudo();
         let stop =
             format!("{sudo} postfix -c \"$D/pf/etc\" stop; {sudo} sh -c '{STOP_DOVECOT}' \"$D\"; {sudo} rm -rf \"$D\"");
@@ -83,7 +101,7 @@ impl MailServers {
             lmtp: ports::free(),
             sasl: ports::free(),
         };
-        config::write(&dir, &ports, capabilities);
+        config::write(&dir, &ports, capabilities, sign_in);
         let servers = MailServers { dir, ports, up: Mutex::new(false) };
         servers.up();
         servers

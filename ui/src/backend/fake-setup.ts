@@ -24,7 +24,7 @@ type World = {
 
 type Part = Pick<
   Backend,
-  | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "prepareDestination" | "setHold" | "setRepeats" | "pauseDestination" | "removeDestination"
+  | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "prepareDestination" | "setHold" | "setRepeats" | "pauseDestination" | "signInDestination" | "removeDestination"
   | "sources" | "addSource" | "revokeSource" | "outcomeHook" | "setOutcomeHook" | "removeOutcomeHook"
   | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "testNotification" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge" | "snippets" | "setSnippet" | "removeSnippet"
 >;
@@ -109,6 +109,13 @@ export function setUp(world: World): Part {
     async pauseDestination(name, on) {
       Object.assign(get(name), on ? { health: "held", health_text: "You paused it. Approved actions wait; nothing leaves." } : { health: "reachable", health_text: "" });
       return structuredClone(get(name));
+    },
+    async signInDestination(name, secret) {
+      decide();
+      const one = get(name);
+      if (secret === "wrong") refuse("not_permitted", "The sign-in is not valid any more; sign in again.");
+      Object.assign(one, { health: "reachable", health_text: "" });
+      return { name, account: one.account, steps: [], sent_folder: "Sent", size_limit: null, sent: null, files_sent_itself: null };
     },
     async removeDestination(name) {
       const i = mailboxes.findIndex((m) => m.name === name);

@@ -82,6 +82,8 @@ export interface Backend {
   setHold(name: string, seconds: number): Promise<DestinationRow>;
   setRepeats(name: string, on: boolean): Promise<DestinationRow>;
   pauseDestination(name: string, on: boolean): Promise<DestinationRow>;
+  /** Another password, token or refresh token; tried first, and what waited for it goes on. */
+  signInDestination(name: string, secret: string): Promise<DestinationTest>;
   sources(): Promise<SourceRow[]>;
   /** The token is in the answer and nowhere else. */
   addSource(name: string, environment: string, effects: string[], destinations: string[], signed: boolean): Promise<NewSource>;

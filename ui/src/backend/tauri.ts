@@ -46,6 +46,7 @@ export const tauri: Backend = {
   prepareDestination: (name) => invoke("prepare_destination", { name }),
   setHold: (name, seconds) => invoke("set_hold", { name, seconds }),
   setRepeats: (name, on) => invoke("set_repeats", { name, on }),
+  signInDestination: (name, secret) => invoke("sign_in_destination", { name, secret }),
   pauseDestination: (name, on) => invoke("pause_destination", { name, on }),
   sources: () => invoke("sources"),
   addSource: (name, environment, effects, destinations, signed) => invoke("add_source", { name, environment, effects, destinations, signed }),

@@ -2,6 +2,6 @@
 
 export type FormFieldDoc = { key: string, label: string, 
 /**
- * `text`, `list`, `url`, `number`, `choice`, `file`.
+ * `text`, `list`, `url`, `number`, `choice`, `file`, `secret`.
  */
 kind: string, required: boolean, default: string, choices: Array<string>, help: string, };

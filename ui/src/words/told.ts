@@ -159,6 +159,7 @@ export const told = {
   kindSays: (effects: string) => ({ effects }),
   addKind: (title: string) => ({ title }),
   testedOk: (name: string) => ({ name }),
+  signInTitle: (name: string) => ({ name }),
   preparedOk: (name: string) => ({ name }),
   revokeSays: (name: string) => ({ name }),
   revokedAt: (time: string) => ({ time }),

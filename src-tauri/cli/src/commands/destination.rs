@@ -1,7 +1,7 @@
-//! `destination add|list|test|prepare|contract|repeat|remove`.
+//! `destination add|list|test|prepare|login|contract|repeat|remove`.
 
-use crate::args::{Destination, DestinationAdd, DestinationTest, Switch};
-use crate::output::{Ended, document, first_line, prompt};
+use crate::args::{Destination, DestinationAdd, DestinationLogin, DestinationTest, Switch};
+use crate::output::{Ended, document, lines, prompt};
 use crate::session::{Needs, Session};
 use countersign_domain::address::check_address;
 use countersign_engine::{Failure, LoginSecret};
@@ -26,6 +26,7 @@ pub async fn run(s: &Session, command: Destination) -> Ended {
             let steps = desk.prepare_destination(&a.name, &|_| {}).await?;
             s.out.answer(&json!({ "name": a.name, "steps": steps }))
         }
+        Destination::Login(a) => login(s, a).await,
         Destination::Contract(a) => {
             let desk = s.desk(Needs::Nothing).await?;
             s.out.answer(&json!({ "destination": a.name, "contracts": desk.contract(&a.name).await? }))
@@ -58,17 +59,49 @@ async fn add(s: &Session, a: DestinationAdd) -> Ended {
     let desk = s.desk(Needs::Secrets).await?;
     let base_dir = a.file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Everything the file says is checked before anybody is asked for a password.
-    let (config, _) = desk.core().destinations.describe(&text, base_dir)?;
+    let (config, described) = desk.core().destinations.describe(&text, base_dir)?;
     desk.environment_exists(&config.environment)?;
     s.unlock(&desk, &config.environment).await?;
-    let secret = match a.secret_fd {
-        Some(fd) => Some(first_line("secret-fd", fd)?),
-        None => prompt("Password or token")?,
+    let secret = secret(a.secret_fd, desk.signs_in_by_oauth(&described)?)?;
+    s.out.answer(&desk.add_destination(&text, base_dir, &secret).await?)
+}
+
+/// The password or token; of a sign-in by OAuth the refresh token and, below it, the client's secret.
+fn secret(fd: Option<u32>, oauth: bool) -> Result<LoginSecret, Failure> {
+    let handed = match fd {
+        Some(fd) => lines("secret-fd", fd)?.into_iter().take(if oauth { 2 } else { 1 }).collect::<Vec<_>>(),
+        None if oauth => {
+            let refresh = prompt("Refresh token")?;
+            let client = if refresh.is_some() {
+                prompt("Client secret (empty if there is none, or it is the same)")?
+            } else {
+                None
+            };
+            refresh.into_iter().chain(client).collect()
+        }
+        None => prompt("Password or token")?.into_iter().collect(),
     };
-    let secret = secret.filter(|t| !t.is_empty()).ok_or_else(|| {
-        Failure::bad_input("secret-fd", "the password or token is missing: hand it over on a descriptor or type it")
-    })?;
-    s.out.answer(&desk.add_destination(&text, base_dir, &LoginSecret::new(secret)).await?)
+    match handed.first() {
+        Some(first) if !first.is_empty() => Ok(LoginSecret::new(handed.join("\n"))),
+        _ => Err(Failure::bad_input(
+            "secret-fd",
+            "the password or token is missing: hand it over on a descriptor or type it",
+        )),
+    }
+}
+
+async fn login(s: &Session, a: DestinationLogin) -> Ended {
+    let desk = s.desk(Needs::Secrets).await?;
+    let environment = environment(&desk, &a.name).await?;
+    s.unlock(&desk, &environment).await?;
+    let (record, _) = desk.core().destinations.connector(&a.name).await?;
+    let secret = secret(a.secret_fd, desk.signs_in_by_oauth(&record)?)?;
+    let embedded = countersign_engine::sandbox_home::Embedded::start(desk.core()).await?;
+    let result = desk.sign_in(&a.name, &secret, &|_| {}).await;
+    if let Some(embedded) = embedded {
+        embedded.stop().await;
+    }
+    s.out.answer(&result?)
 }
 
 async fn test(s: &Session, a: DestinationTest) -> Ended {

@@ -15,15 +15,17 @@ pub use post::{Handed, NoDocument};
 
 use crate::login::Login;
 use crate::providers::mailbox::config::Security;
+use crate::sasl::Bearer;
 use crate::transport::reply::without_addresses;
 use crate::transport::tls::{Server, Stream, Unreached};
 use async_imap::error::Error as ImapError;
-use async_imap::imap_proto::{MailboxDatum, NameAttribute, Response, Status};
+use async_imap::imap_proto::{Capability, MailboxDatum, NameAttribute, Response, Status};
 use futures_util::TryStreamExt as _;
 use query::{Query, quoted};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
 /// Longest wait for one call. A first header search of a large folder takes ten seconds and more.
@@ -145,7 +147,17 @@ impl Imap<'_> {
             let stream = self.server.encrypt(client.into_inner()).await.map_err(MailboxError::Unreached)?;
             client = async_imap::Client::new(stream);
         }
+        let mechanism = match login.bearer {
+            true => Some(bearer(&mut client, limit).await?),
+            false => None,
+        };
         let logged_in = async {
+            if let Some(mechanism) = mechanism {
+                let message = mechanism.message(login, &self.server.endpoint);
+                let message = message.ok_or_else(|| ImapError::No(UNUSABLE.into()))?;
+                let said = Said { message: Some(message), then: mechanism.after_failure() };
+                return client.authenticate(mechanism.name(), said).await.map_err(|(e, _)| e);
+            }
             // LOGIN takes a quoted text; anything else goes as base64.
             if login.username.is_ascii() && login.secret.is_ascii() && !login.secret.contains(['\r', '\n']) {
                 client.login(&login.username, &login.secret).await.map_err(|(e, _)| e)
@@ -344,6 +356,46 @@ fn mark_of(mailbox: &async_imap::types::Mailbox) -> Result<Mark> {
 
 fn arrived(f: &async_imap::types::Fetch) -> Option<i64> {
     f.internal_date().map(|d| d.timestamp())
+}
+
+/// In the form of the client below, from which [`information`] takes the words.
+const UNUSABLE: &str = "information: Some(\"the user name or token has a character that no server takes\")";
+
+/// How this server takes a token. What it offers is read by hand: before a login the client below does not tell.
+async fn bearer(client: &mut async_imap::Client<Stream>, limit: Duration) -> Result<Bearer> {
+    let ask = async {
+        // A tag that the client below never gives.
+        client.get_mut().write_all(b"OFFERS CAPABILITY\r\n").await.map_err(|_| MailboxError::Lost)?;
+        let mut offered = Vec::new();
+        loop {
+            let reply = client.read_response().await.map_err(|_| MailboxError::Lost)?.ok_or(MailboxError::Lost)?;
+            match reply.parsed() {
+                Response::Capabilities(all) => offered.extend(all.iter().filter_map(|capability| match capability {
+                    Capability::Auth(name) => Some(name.to_ascii_uppercase()),
+                    _ => None,
+                })),
+                Response::Done { tag, status: Status::Ok, .. } if tag.0 == "OFFERS" => return Ok(offered),
+                Response::Done { .. } => return Err(MailboxError::Odd),
+                _ => {}
+            }
+        }
+    };
+    let offered = within(limit, ask).await?;
+    let none = || MailboxError::Login("it offers no sign-in with OAuth".into());
+    Bearer::of(|name| offered.iter().any(|o| o == name)).ok_or_else(none)
+}
+
+/// The first message, and what is said to the server's account of a failure.
+struct Said {
+    message: Option<String>,
+    then: &'static str,
+}
+
+impl async_imap::Authenticator for Said {
+    type Response = String;
+    fn process(&mut self, _challenge: &[u8]) -> String {
+        self.message.take().unwrap_or_else(|| self.then.to_owned())
+    }
 }
 
 struct Plain<'a>(&'a Login);

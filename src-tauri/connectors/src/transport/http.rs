@@ -56,6 +56,14 @@ impl Credentials {
         self.0.push((name, value.into()));
         self
     }
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    #[cfg(test)]
+    pub(super) fn holds(&self, name: &str, value: &str) -> bool {
+        self.0.iter().any(|(n, v)| *n == name && v == value)
+    }
 }
 
 /// Where a destination is reached.
@@ -124,12 +132,31 @@ impl Site {
 
     /// Asks. Only for what changes nothing at the destination; the caller vouches for it.
     pub async fn ask(&self, request: &Request, credentials: &Credentials) -> Result<HttpReply, NoAnswer> {
+        self.question(request, credentials, None).await
+    }
+
+    /// The same, and a refusal tells of clocks that are apart. `at`: the time now.
+    pub async fn ask_at(
+        &self,
+        request: &Request,
+        credentials: &Credentials,
+        at: Timestamp,
+    ) -> Result<HttpReply, NoAnswer> {
+        self.question(request, credentials, Some(at)).await
+    }
+
+    async fn question(
+        &self,
+        request: &Request,
+        credentials: &Credentials,
+        at: Option<Timestamp>,
+    ) -> Result<HttpReply, NoAnswer> {
         let head = self.head(request, credentials).map_err(|odd| match odd {
             Odd::Request => NoAnswer::Broken("the question cannot be written".into()),
             Odd::Credentials => NoAnswer::Unusable,
         })?;
         let stream = self.server.connect().await.map_err(NoAnswer::Unreached)?;
-        let (exchange, _) = exchange(stream, head, None);
+        let (exchange, _) = exchange(stream, head, at);
         match timeout(QUESTION_TIMEOUT, exchange).await {
             Err(_) => Err(NoAnswer::Timeout),
             Ok(Err(doubt)) => Err(NoAnswer::Broken(doubt.words)),

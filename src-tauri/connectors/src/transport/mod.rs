@@ -1,6 +1,7 @@
 //! What every provider shares: one fresh connection per attempt, and the crossing.
 
 pub mod http;
+pub mod oauth;
 pub mod poised;
 pub mod reply;
 pub mod smtp;

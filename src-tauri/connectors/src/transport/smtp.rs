@@ -8,6 +8,7 @@ use super::tls::{Server, Unreached};
 use crate::boot::BootTime;
 use crate::login::Login;
 use crate::providers::mailbox::config::Security;
+use crate::sasl::Bearer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::{Answer, Doubt};
@@ -129,7 +130,10 @@ pub async fn log_in(
     }
     if !login.username.is_empty() {
         progress("smtp_login");
-        authenticate(&mut talk, &offers, login).await?;
+        match login.bearer {
+            true => authenticate_by_token(&mut talk, &offers, login, server).await?,
+            false => authenticate(&mut talk, &offers, login).await?,
+        }
     }
     Ok(Session { talk, offers, host: server.endpoint.host.clone() })
 }
@@ -140,10 +144,40 @@ async fn ehlo(talk: &mut Talk) -> Result<Offers, Answer> {
     if reply.is(2) { Ok(Offers::read(&reply)) } else { Err(refused(&reply)) }
 }
 
+/// A failed login pauses, whatever code it came with; so it keeps its step even with 421.
+fn failed(reply: &SmtpReply) -> Answer {
+    answer(format!("smtp:auth:{}", reply.code), reply.words())
+}
+
+/// Longest command line (RFC 5321, 4.5.3.1.4). A longer first message of a login follows on a line of its own (RFC 4954, 4).
+const COMMAND_LINE: usize = 510;
+
+async fn authenticate_by_token(talk: &mut Talk, offers: &Offers, login: &Login, server: &Server) -> Result<(), Answer> {
+    let Some(mechanism) = Bearer::of(|name| offers.mechanisms.iter().any(|m| m == name)) else {
+        return Err(answer("smtp:auth:no_mechanism", "the server offers no sign-in with OAuth here"));
+    };
+    let Some(message) = mechanism.message(login, &server.endpoint) else {
+        return Err(answer("smtp:auth:unusable", "the user name or token has a character that no server takes"));
+    };
+    let (command, word) = (format!("AUTH {}", mechanism.name()), STANDARD.encode(message));
+    let mut reply = if command.len() + 1 + word.len() <= COMMAND_LINE {
+        talk.command(Step::Auth, &format!("{command} {word}")).await.map_err(lost)?
+    } else {
+        match talk.command(Step::Auth, &command).await.map_err(lost)? {
+            asked if asked.code == 334 => talk.command(Step::Auth, &word).await.map_err(lost)?,
+            other => other,
+        }
+    };
+    if reply.code == 334 {
+        // What went wrong, for programs; the no itself comes once it was heard.
+        let heard = STANDARD.encode(mechanism.after_failure());
+        reply = talk.command(Step::Auth, &heard).await.map_err(lost)?;
+    }
+    if reply.is(2) { Ok(()) } else { Err(failed(&reply)) }
+}
+
 async fn authenticate(talk: &mut Talk, offers: &Offers, login: &Login) -> Result<(), Answer> {
     let offered = |m: &str| offers.mechanisms.iter().any(|x| x == m);
-    // A failed login pauses, whatever code it came with; so it keeps its step even with 421.
-    let failed = |reply: &SmtpReply| answer(format!("smtp:auth:{}", reply.code), reply.words());
     if login.username.contains('\0') || login.secret.contains('\0') {
         return Err(answer("smtp:auth:unusable", "the user name or password has a character that no server takes"));
     }

@@ -256,3 +256,50 @@ proptest::proptest! {
         proptest::prop_assert!(rest.is_empty(), "nothing follows the dot");
     }
 }
+
+#[tokio::test]
+async fn r34_a_token_is_told_by_the_mechanism_that_is_offered_and_a_long_one_on_a_line_of_its_own() {
+    const BOTH: &str = "250-x\n250 AUTH PLAIN XOAUTH2 OAUTHBEARER\n";
+    const ONE: &str = "250-x\n250 AUTH LOGIN XOAUTH2\n";
+    let log_in = async |script: &'static [(&'static str, &'static str)], token: &str| {
+        let s = Scripted::start(script).await;
+        let login = Login::token("support@shop.example", token);
+        let done = log_in(&s.server(), &login, Duration::from_secs(5), &|_| {}).await.map(drop);
+        (s, done)
+    };
+    let (s, done) = log_in(&[("EHLO", BOTH), ("AUTH OAUTHBEARER bixh", "235 ok\n")], "short").await;
+    assert!(done.is_ok(), "{done:?} {}", s.heard());
+    let (s, done) = log_in(&[("EHLO", ONE), ("AUTH XOAUTH2 dXNl", "235 ok\n")], "short").await;
+    assert!(done.is_ok(), "{done:?} {}", s.heard());
+    // RFC 5321 allows 512 octets for a command, RFC 4954 an answer of any length.
+    let long = "t".repeat(2000);
+    let (s, done) = log_in(&[("EHLO", ONE), ("AUTH XOAUTH2\r", "334 \n"), ("dXNl", "235 ok\n")], &long).await;
+    assert!(done.is_ok() && s.heard().lines().all(|l| l.len() <= 510 || l.starts_with("dXNl")), "{}", s.heard());
+}
+
+#[tokio::test]
+async fn f42_the_servers_account_of_a_refused_token_is_heard_and_its_no_is_the_answer() {
+    let cases = [
+        (&[("EHLO", "250-x\n250 AUTH XOAUTH2\n"), ("AUTH", "334 e30=\n"), ("\r\n", "535 5.7.8 no\n")][..], "\r\n"),
+        (&[("EHLO", "250-x\n250 AUTH OAUTHBEARER\n"), ("AUTH", "334 e30=\n"), ("AQ==", "535 5.7.8 no\n")], "AQ==\r\n"),
+    ];
+    for (script, heard) in cases {
+        let s = Scripted::start(script).await;
+        let login = Login::token("support@shop.example", "canary");
+        let no = log_in(&s.server(), &login, Duration::from_secs(5), &|_| {}).await.err().expect("it is refused");
+        assert_eq!((code(&no), no.words.as_str()), ("smtp:auth:535", "535 5.7.8 no"));
+        assert!(s.heard().ends_with(heard) && !s.heard().contains("MAIL"), "{}", s.heard());
+    }
+    for (login, code_of) in [
+        (Login::token("support@shop.example", "canary"), "smtp:auth:no_mechanism"),
+        (Login::token("a\x01b", "canary"), "smtp:auth:unusable"),
+    ] {
+        let offers =
+            if code_of.ends_with("unusable") { "250-x\n250 AUTH XOAUTH2\n" } else { "250-x\n250 AUTH PLAIN\n" };
+        let script: &'static [(&str, &str)] = Box::leak(Box::new([("EHLO", offers)]));
+        let s = Scripted::start(script).await;
+        let no = log_in(&s.server(), &login, Duration::from_secs(5), &|_| {}).await.err().expect("it is not tried");
+        assert_eq!(code(&no), code_of);
+        assert!(!s.heard().contains("AUTH"), "a token goes to nobody who did not ask for it");
+    }
+}

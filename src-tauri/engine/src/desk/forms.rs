@@ -5,7 +5,7 @@ use super::set_up::Steps;
 use crate::failure::Failure;
 use crate::keychain::LoginSecret;
 use crate::view::{DestinationForm, DestinationRow, FormFieldDoc, KindDoc, ProbeStep};
-use countersign_connectors::{FormField, Kind, Learned, Login, Probe, ProbeStatus, connect, kinds, parse};
+use countersign_connectors::{FormField, Kind, Learned, Probe, ProbeStatus, connect, kinds, parse};
 use std::path::{Path, PathBuf};
 
 /// Why a destination is paused that a person has paused. Only a person lets it go on.
@@ -28,8 +28,20 @@ impl Desk {
         let config = parse(&as_file(form)?)?;
         let connector = connect(&config, &base_dir(form), &Learned::default())?;
         let user = form.values.get("username").map_or("", |user| user.trim());
-        let login = Login::new(user, form.secret.clone());
         let steps = Steps::new(tell);
+        if connector.oauth().is_some() {
+            steps.step(sign_in_step(ProbeStatus::Started, "Renewing the sign-in"));
+        }
+        let login = match self.core.destinations.try_login(connector.as_ref(), user, &handed(form)).await? {
+            Ok(login) => login,
+            Err(none) => {
+                steps.step(sign_in_step(ProbeStatus::Failed, none.why));
+                return Ok(steps.finish());
+            }
+        };
+        if connector.oauth().is_some() {
+            steps.step(sign_in_step(ProbeStatus::Done, "The sign-in was renewed"));
+        }
         // What went wrong is the last step; the window shows it there.
         if let Err(e) = connector.check(&login, &|p| steps.step(p)).await {
             steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text });
@@ -45,8 +57,7 @@ impl Desk {
         if form.secret.is_empty() {
             return Err(Failure::bad_input("secret", "is missing"));
         }
-        let secret = LoginSecret::new(form.secret.clone());
-        self.add_destination(&as_file(form)?, &base_dir(form), &secret).await
+        self.add_destination(&as_file(form)?, &base_dir(form), &handed(form)).await
     }
 
     /// How long what is approved for it is held.
@@ -96,6 +107,20 @@ impl Desk {
     }
 }
 
+fn sign_in_step(status: ProbeStatus, text: impl Into<String>) -> Probe {
+    Probe { step: "sign_in", status, text: text.into() }
+}
+
+/// What is kept in the keychain, as a descriptor gives it: the secret, and below it those that some fields ask for.
+fn handed(form: &DestinationForm) -> LoginSecret {
+    let fields = kinds().into_iter().find(|kind| kind.name == form.kind).map_or_else(Vec::new, |kind| kind.fields);
+    let more = fields.iter().filter(|f| f.kind == "secret").filter_map(|f| form.values.get(f.key));
+    let more = more.map(|value| value.trim()).filter(|value| !value.is_empty());
+    // What another way to sign in asks for is no part of a password.
+    let more = more.filter(|_| form.values.get("auth").is_some_and(|auth| auth == "oauth"));
+    LoginSecret::new([form.secret.as_str()].into_iter().chain(more).collect::<Vec<_>>().join("\n"))
+}
+
 fn kind_doc(kind: Kind) -> KindDoc {
     let field = |f: FormField| FormFieldDoc {
         key: f.key.to_owned(),
@@ -127,7 +152,7 @@ fn as_file(form: &DestinationForm) -> Result<String, Failure> {
     }
     let text = |s: &str| toml::Value::String(s.trim().to_owned());
     let mut table = toml::Table::new();
-    for field in &kind.fields {
+    for field in kind.fields.iter().filter(|field| field.kind != "secret") {
         let Some(value) = form.values.get(field.key).map(|v| v.trim()).filter(|v| !v.is_empty()) else { continue };
         let written = match (field.kind, value) {
             ("list", _) => value.lines().map(str::trim).filter(|l| !l.is_empty()).map(text).collect::<Vec<_>>().into(),
@@ -208,6 +233,23 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("files_sent_itself = true"), "{text}");
+    }
+
+    #[test]
+    fn r39_what_a_form_asks_for_beside_the_secret_goes_to_the_keychain_and_not_into_the_file() {
+        let mut form = mailbox();
+        assert_eq!(handed(&form).expose(), "secret");
+        form.values.insert("client_secret".into(), " canary ".into());
+        assert_eq!(handed(&form).expose(), "secret", "a password has no client");
+        for (key, value) in
+            [("auth", "oauth"), ("token_endpoint", "https://id.example/token"), ("client_id", "countersign")]
+        {
+            form.values.insert(key.into(), value.into());
+        }
+        assert_eq!(handed(&form).expose(), "secret\ncanary");
+        let text = as_file(&form).unwrap();
+        assert!(!text.contains("canary") && text.contains("id.example"), "{text}");
+        parse(&text).unwrap();
     }
 
     #[test]

@@ -37,8 +37,8 @@ impl Desk {
             return Survey::NothingToAsk;
         }
         let asked = async {
-            let (connector, login) = self.reach(&sealed.key().destination).await?;
-            Ok::<_, Failure>(connector.survey(sealed, &login).await)
+            let place = self.reach(&sealed.key().destination).await?;
+            Ok::<_, Failure>(place.connector.survey(sealed, &place.login).await)
         };
         match tokio::time::timeout(PARENT_WITHIN, asked).await {
             Ok(Ok(survey)) => survey,

@@ -394,8 +394,8 @@ impl Desk {
     }
 
     async fn ask_parent(&self, destination: &str, conversation: &Conversation) -> Option<Parent> {
-        let (connector, login) = self.reach(destination).await.ok()?;
-        Some(connector.parent(conversation, &login).await)
+        let place = self.reach(destination).await.ok()?;
+        Some(place.connector.parent(conversation, &place.login).await)
     }
 }
 

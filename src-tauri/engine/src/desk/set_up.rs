@@ -2,6 +2,7 @@
 
 use super::Desk;
 use super::forms::PAUSED_BY_HAND;
+use crate::destinations::{Reached, user_name};
 use crate::failure::{Code, Failure};
 use crate::home::LIVE;
 use crate::intake::SECRET_PREFIX;
@@ -11,7 +12,7 @@ use crate::settings::present;
 use crate::view::{ContractDoc, DestinationRow, DestinationTest, Overview, ProbeStep, SourceRow};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use countersign_connectors::{Probe, ProbeStatus, SetupCode, SetupError};
+use countersign_connectors::{Probe, ProbeStatus, SetupCode, SetupError, Whoami};
 use countersign_domain::Timestamp;
 use countersign_domain::payload::EFFECTS;
 use countersign_ledger::{Conflict, DestinationRecord, LedgerError, SourceRecord};
@@ -102,6 +103,18 @@ impl<'p> Steps<'p> {
     }
 }
 
+fn tested(name: &str, account: String, whoami: Whoami) -> DestinationTest {
+    DestinationTest {
+        name: name.to_owned(),
+        account,
+        steps: Vec::new(),
+        sent_folder: whoami.sent_folder,
+        size_limit: whoami.size_limit,
+        sent: None,
+        files_sent_itself: None,
+    }
+}
+
 fn setup_failure(e: &SetupError) -> Failure {
     let code = match e.code {
         SetupCode::Login => Code::NotPermitted,
@@ -144,7 +157,7 @@ impl Desk {
             return Err(Failure::from(LedgerError::from(Conflict::NameTaken { name: record.name })).at("name"));
         }
         // The login first: a row without one could be approved for and never be sent to.
-        self.core.keychain.put_login(&record.name, secret).await?;
+        self.core.destinations.keep_login(&record, secret).await?;
         if let Err(e) = self.ledger().add_destination(&record, &self.core.owner, self.now()).await {
             // Where somebody else took the name meanwhile, the login belongs to that row.
             if !matches!(e, LedgerError::Conflict(Conflict::NameTaken { .. })) {
@@ -201,27 +214,16 @@ impl Desk {
         if send_to.is_some() {
             self.present(&record.environment, "sending a test message").await?;
         }
-        let (connector, login) = self.reach(name).await?;
         let steps = Steps::new(tell);
-        let whoami = connector.check(&login, &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
+        let (place, whoami) = self.check_signed_in(self.reach(name).await?, &steps).await?;
         let now = self.now();
-        // What a person paused, a person lets go on.
-        if record.paused.as_ref().is_some_and(|paused| paused.why != PAUSED_BY_HAND) {
-            self.ledger().resume_destination(name, now).await?;
-        }
-        let mut test = DestinationTest {
-            name: name.to_owned(),
-            account,
-            steps: Vec::new(),
-            sent_folder: whoami.sent_folder,
-            size_limit: whoami.size_limit,
-            sent: None,
-            files_sent_itself: None,
-        };
+        self.go_on(&record).await?;
+        let mut test = tested(name, account, whoami);
         if let Some(to) = send_to {
             let nonce = hex::encode(random::<16>()?);
-            let sent = connector
-                .test_send(&login, to, &nonce, now, &|p| steps.step(p))
+            let sent = place
+                .connector
+                .test_send(&place.login, to, &nonce, now, &|p| steps.step(p))
                 .await
                 .map_err(|e| setup_failure(&e))?;
             if let Some(files) = sent.files_sent_itself {
@@ -243,10 +245,65 @@ impl Desk {
     ) -> Result<Vec<ProbeStep>, Failure> {
         let (record, _) = self.existing(name).await?;
         self.present(&record.environment, "preparing a destination").await?;
-        let (connector, login) = self.reach(name).await?;
+        let place = self.reach(name).await?;
         let steps = Steps::new(tell);
-        connector.prepare(&login, self.now(), &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
+        let prepared = place.connector.prepare(&place.login, self.now(), &|p| steps.step(p)).await;
+        prepared.map_err(|e| setup_failure(&e))?;
         Ok(steps.finish())
+    }
+
+    /// The connection test; where a token was refused that looked good, once more with another one.
+    async fn check_signed_in(&self, place: Reached, steps: &Steps<'_>) -> Result<(Reached, Whoami), Failure> {
+        let checked = place.connector.check(&place.login, &|p| steps.step(p)).await;
+        let anew = match &checked {
+            Err(e) if e.code == SetupCode::Login => self.core.destinations.reach_anew(&place).await?.transpose()?,
+            _ => None,
+        };
+        match anew {
+            None => checked.map(|whoami| (place, whoami)).map_err(|e| setup_failure(&e)),
+            Some(anew) => {
+                let checked = anew.connector.check(&anew.login, &|p| steps.step(p)).await;
+                checked.map(|whoami| (anew, whoami)).map_err(|e| setup_failure(&e))
+            }
+        }
+    }
+
+    /// Whether what is handed over for it is a refresh token and perhaps a client's secret.
+    pub fn signs_in_by_oauth(&self, record: &DestinationRecord) -> Result<bool, Failure> {
+        Ok(self.core.destinations.connect(record)?.oauth().is_some())
+    }
+
+    /// A person signs in anew: the secret is tried, takes the place of the one that is kept, and a destination that waited
+    /// for it goes on. A password that is not taken changes nothing; a refresh token may be good for one exchange only, so
+    /// what came of it is kept also where the test goes wrong.
+    pub async fn sign_in(
+        &self,
+        name: &str,
+        secret: &LoginSecret,
+        tell: &(dyn Fn(&ProbeStep) + Send + Sync),
+    ) -> Result<DestinationTest, Failure> {
+        let (record, account) = self.existing(name).await?;
+        self.present(&record.environment, "signing in to a destination").await?;
+        let connector = self.core.destinations.connect(&record)?;
+        let user = user_name(&record)?;
+        let secret = &self.core.destinations.completed(name, connector.as_ref(), secret).await?;
+        let login = self.core.destinations.try_login(connector.as_ref(), &user, secret).await??;
+        let steps = Steps::new(tell);
+        let checked = connector.check(&login, &|p| steps.step(p)).await;
+        if checked.is_ok() || connector.oauth().is_some() {
+            self.core.destinations.keep_login(&record, secret).await?;
+        }
+        let whoami = checked.map_err(|e| setup_failure(&e))?;
+        self.go_on(&record).await?;
+        Ok(DestinationTest { steps: steps.finish(), ..tested(name, account, whoami) })
+    }
+
+    /// What waited for a sign-in or a network goes on. What a person paused, a person lets go on.
+    async fn go_on(&self, record: &DestinationRecord) -> Result<(), Failure> {
+        if record.paused.as_ref().is_some_and(|paused| paused.why != PAUSED_BY_HAND) {
+            self.ledger().resume_destination(&record.name, self.now()).await?;
+        }
+        Ok(())
     }
 
     /// Allows a source. Its token is in the answer and nowhere else.

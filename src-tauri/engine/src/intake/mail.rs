@@ -186,8 +186,12 @@ impl WatchedMailbox {
 
     /// A new connection, unless the last one with the same login failed a moment ago.
     async fn log_in(&mut self, every: Duration) -> Result<OpenLetterbox, Failure> {
-        let Some(reached) = self.intake.destinations.reach(&self.destination).await? else {
-            return Err(Failure::locked(format!("this device holds no login for {}", self.destination)));
+        let mut reached = match self.intake.destinations.reach(&self.destination).await? {
+            Ok(reached) => reached,
+            Err(none) if none.is_missing() => {
+                return Err(Failure::locked(format!("this device holds no login for {}", self.destination)));
+            }
+            Err(none) => return Err(none.into()),
         };
         let mut tries = 0;
         if let Some(rest) = self.rest.as_ref().filter(|rest| rest.login == reached.login) {
@@ -196,10 +200,18 @@ impl WatchedMailbox {
             }
             tries = rest.tries;
         }
-        let Some(letterbox) = reached.connector.letterbox(&self.folder) else {
+        let connector = reached.connector.clone();
+        let Some(letterbox) = connector.letterbox(&self.folder) else {
             return Err(Failure::bad_input(FIELD, format!("{} has no mailbox any more", self.destination)));
         };
-        match letterbox.open(&reached.login).await {
+        let mut opened = letterbox.open(&reached.login).await;
+        if opened.as_ref().is_err_and(MailboxError::is_login)
+            && let Some(anew) = self.intake.destinations.reach_anew(&reached).await?
+        {
+            reached = anew?;
+            opened = letterbox.open(&reached.login).await;
+        }
+        match opened {
             Ok(letters) => {
                 self.rest = None;
                 Ok(letters)

@@ -99,7 +99,7 @@ pub struct KindDoc {
 pub struct FormFieldDoc {
     pub key: String,
     pub label: String,
-    /// `text`, `list`, `url`, `number`, `choice`, `file`.
+    /// `text`, `list`, `url`, `number`, `choice`, `file`, `secret`.
     pub kind: String,
     pub required: bool,
     pub default: String,

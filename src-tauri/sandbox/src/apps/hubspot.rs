@@ -5,6 +5,7 @@
 //! custom unique value is refused with 409 too is unverified there, and a choice here.
 
 use crate::api::{ApiAnswer, ApiRequest, ApiWorld, App};
+use crate::apps::oauth::Tokens;
 use crate::date::rfc3339;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -40,6 +41,7 @@ pub struct Record {
 /// The provider.
 pub struct HubSpot {
     token: String,
+    tokens: Option<Tokens>,
     /// The account that the token is of.
     pub portal: u64,
     records: Vec<Record>,
@@ -55,12 +57,18 @@ impl HubSpot {
     pub fn new(token: &str) -> HubSpot {
         HubSpot {
             token: token.to_owned(),
+            tokens: None,
             portal: 4_815_162,
             records: Vec::new(),
             custom: BTreeMap::new(),
             workflow: None,
             owners: Vec::new(),
         }
+    }
+
+    /// Takes what a sign-in server gives out, and nothing else.
+    pub fn signed_in(tokens: Tokens) -> HubSpot {
+        HubSpot { tokens: Some(tokens), ..HubSpot::new("") }
     }
 
     /// With the unique property that makes a contact's key one.
@@ -134,6 +142,13 @@ impl HubSpot {
     /// The records of an object that were neither merged away nor archived, oldest first.
     pub fn all(&self, object: &str) -> Vec<Record> {
         self.records.iter().filter(|r| r.object == object && r.merged_into.is_none() && !r.archived).cloned().collect()
+    }
+
+    fn takes(&self, token: &str) -> bool {
+        match &self.tokens {
+            Some(tokens) => tokens.user(token).is_some(),
+            None => token == self.token && !token.is_empty(),
+        }
     }
 
     /// The one live record with this number, followed where it was merged. A number is one however it is written.
@@ -473,7 +488,7 @@ fn not_found(what: &str) -> ApiAnswer {
 impl App for HubSpot {
     fn handle(&mut self, request: &ApiRequest, world: &mut ApiWorld) -> ApiAnswer {
         let token = request.header("authorization").and_then(|a| a.strip_prefix("Bearer "));
-        if token.is_none_or(|token| token != self.token || token.is_empty()) {
+        if !token.is_some_and(|token| self.takes(token)) {
             return self.refusal(401);
         }
         let path = request.path().to_owned();

@@ -2,5 +2,6 @@
 
 pub mod described;
 pub mod hubspot;
+pub mod oauth;
 pub mod receiver;
 pub mod resend;

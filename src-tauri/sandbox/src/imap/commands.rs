@@ -62,10 +62,15 @@ impl Session {
     }
 
     async fn log_in(&mut self, tag: &str, user: &str, password: &str) -> Result<End, Gone> {
+        let login = self.world.login(user, password);
+        self.logged_in(tag, login).await
+    }
+
+    async fn logged_in(&mut self, tag: &str, login: Option<String>) -> Result<End, Gone> {
         if self.fault(ImapStage::Login, "", tag).await? == Next::Said {
             return Ok(End::Said);
         }
-        let Some(login) = self.world.login(user, password) else {
+        let Some(login) = login else {
             return Ok(End::No("[AUTHENTICATIONFAILED] wrong user name or password"));
         };
         self.login = Some(login);
@@ -74,7 +79,9 @@ impl Session {
     }
 
     async fn authenticate(&mut self, tag: &str, mut cursor: Cursor<'_>) -> Result<End, Gone> {
-        if !cursor.more() || !cursor.atom().is_ok_and(|mechanism| mechanism.eq_ignore_ascii_case("PLAIN")) {
+        let mechanism = if cursor.more() { cursor.atom().unwrap_or_default().to_uppercase() } else { String::new() };
+        let by_token = matches!(mechanism.as_str(), "OAUTHBEARER" | "XOAUTH2") && self.world.tokens().is_some();
+        if mechanism != "PLAIN" && !by_token {
             return Ok(End::No("mechanism not offered"));
         }
         let answer = if cursor.more() {
@@ -86,6 +93,17 @@ impl Session {
                 _ => return Ok(End::Bad("authentication cancelled")),
             }
         };
+        if by_token {
+            let Some((user, token)) = crate::smtp::sasl_bearer(&answer) else {
+                return Ok(End::Bad("cannot decode the answer"));
+            };
+            let login = self.world.login_by_token(&user, &token);
+            if login.is_none() {
+                self.wire.write(b"+ eyJzdGF0dXMiOiI0MDEiLCJzY2hlbWVzIjoiYmVhcmVyIn0=\r\n").await?;
+                self.wire.line(super::LINE_LIMIT).await?;
+            }
+            return self.logged_in(tag, login).await;
+        }
         match crate::smtp::sasl_plain(&answer) {
             Some((user, password)) => self.log_in(tag, &user, &password).await,
             None => Ok(End::Bad("cannot decode the answer")),

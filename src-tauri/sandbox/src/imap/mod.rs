@@ -108,6 +108,9 @@ impl Session {
     fn capabilities(&self) -> String {
         let mut words = vec!["IMAP4rev1", "SASL-IR", "AUTH=PLAIN", "ID", "ENABLE", "UNSELECT"];
         let features = &self.features;
+        if self.world.tokens().is_some() {
+            words.extend(["AUTH=OAUTHBEARER", "AUTH=XOAUTH2"]);
+        }
         for (offered, word) in [
             (features.special_use, "SPECIAL-USE"),
             (features.uidplus, "UIDPLUS"),

@@ -12,8 +12,8 @@ use crate::faults::{Due, Misbehaviour, SmtpStage};
 use crate::line::{Gone, Line, Wire};
 use crate::signals::Point;
 use crate::world::{Envelope, Protocol, World};
-pub(crate) use parse::sasl_plain;
 use parse::{Refusal, base64_text, check_address, path, xtext};
+pub(crate) use parse::{sasl_bearer, sasl_plain};
 
 /// RFC 5321 4.5.3.1.4 asks for 512; extensions add to it, AUTH needs 12288 (RFC 4954).
 const COMMAND_LIMIT: usize = 12_288;
@@ -201,12 +201,15 @@ impl Session {
         if let Some(size) = features.size {
             offer(true, &format!("SIZE {size}"));
         }
-        match (features.auth_plain, features.auth_login) {
-            (true, true) => offer(true, "AUTH PLAIN LOGIN"),
-            (true, false) => offer(true, "AUTH PLAIN"),
-            (false, true) => offer(true, "AUTH LOGIN"),
-            (false, false) => {}
-        }
+        let tokens = self.world.tokens().is_some();
+        let logins = [
+            ("PLAIN", features.auth_plain),
+            ("LOGIN", features.auth_login),
+            ("OAUTHBEARER", tokens),
+            ("XOAUTH2", tokens),
+        ];
+        let logins: Vec<&str> = logins.iter().filter(|(_, offered)| *offered).map(|(name, _)| *name).collect();
+        offer(!logins.is_empty(), &format!("AUTH {}", logins.join(" ")));
         offer(features.enhanced_status_codes, "ENHANCEDSTATUSCODES");
         offer(features.eight_bit_mime, "8BITMIME");
         offer(features.dsn, "DSN");
@@ -244,6 +247,7 @@ impl Session {
                 };
                 base64_text(&user).zip(base64_text(&password))
             }
+            "OAUTHBEARER" | "XOAUTH2" if self.world.tokens().is_some() => return self.auth_by_token(initial).await,
             _ => return self.say((504, "5.5.4", "mechanism not offered")).await,
         };
         let Some((user, password)) = given else { return self.say((501, "5.5.2", "cannot decode the answer")).await };
@@ -252,6 +256,30 @@ impl Session {
             (235, "2.7.0", "authentication successful")
         } else {
             (535, "5.7.8", "authentication credentials invalid")
+        };
+        if self.answer(&SmtpStage::Auth, &[&user], normal).await? == 235 {
+            self.login = login;
+            self.world.signals.reached(Point::Authenticated);
+        }
+        Ok(())
+    }
+
+    async fn auth_by_token(&mut self, initial: Option<&str>) -> Result<(), Gone> {
+        let text = match initial {
+            Some(initial) => Some(initial.to_owned()),
+            None => self.ask("").await?,
+        };
+        let Some((user, token)) = text.as_deref().and_then(sasl_bearer) else {
+            return self.say((501, "5.5.2", "cannot decode the answer")).await;
+        };
+        let login = self.world.login_by_token(&user, &token);
+        if login.is_none() {
+            // `{"status":"401","schemes":"bearer"}`: the client hears it, and then gets its no (RFC 7628, 3.2.3).
+            self.ask("eyJzdGF0dXMiOiI0MDEiLCJzY2hlbWVzIjoiYmVhcmVyIn0=").await?;
+        }
+        let normal = match login {
+            Some(_) => (235, "2.7.0", "authentication successful"),
+            None => (535, "5.7.8", "authentication credentials invalid"),
         };
         if self.answer(&SmtpStage::Auth, &[&user], normal).await? == 235 {
             self.login = login;

@@ -109,6 +109,20 @@ pub(crate) fn sasl_plain(encoded: &str) -> Option<(String, String)> {
     parts.next().is_none().then_some((user, password))
 }
 
+/// User and token of the first message of XOAUTH2 or OAUTHBEARER (RFC 7628, 3.1), told apart by how it begins.
+pub(crate) fn sasl_bearer(encoded: &str) -> Option<(String, String)> {
+    let text = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+    let body = text.strip_suffix("\x01\x01")?;
+    let mut parts = body.split('\x01');
+    let first = parts.next()?;
+    let user = match first.strip_prefix("user=") {
+        Some(user) => user.to_owned(),
+        None => first.strip_prefix("n,a=")?.strip_suffix(',')?.replace("=2C", ",").replace("=3D", "="),
+    };
+    let token = parts.find_map(|part| part.strip_prefix("auth=Bearer "))?;
+    Some((user, token.to_owned()))
+}
+
 pub(super) fn base64_text(encoded: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
 }
@@ -193,6 +207,20 @@ mod tests {
         assert_eq!(sasl_plain("AHRpbQB0YW5zdGFhZnRhbnN0YWFm"), Some(("tim".to_owned(), "tanstaaftanstaaf".to_owned())));
         assert_eq!(sasl_plain("dGlt"), None);
         assert_eq!(sasl_plain("not base64"), None);
+    }
+
+    #[test]
+    fn a_token_is_read_in_both_forms() {
+        let read = |text: &str| sasl_bearer(&STANDARD.encode(text));
+        let told = |user: &str, token: &str| Some((user.to_owned(), token.to_owned()));
+        let standard = "n,a=us=2Cer@example.com,\x01host=h\x01port=143\x01auth=Bearer vF9d==\x01\x01";
+        assert_eq!(read(standard), told("us,er@example.com", "vF9d=="));
+        assert_eq!(read("user=u@example.com\x01auth=Bearer ya29\x01\x01"), told("u@example.com", "ya29"));
+        for wrong in
+            ["", "user=u\x01auth=Basic x\x01\x01", "user=u\x01auth=Bearer x\x01", "a=u\x01auth=Bearer x\x01\x01"]
+        {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

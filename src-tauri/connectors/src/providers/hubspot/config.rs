@@ -4,6 +4,7 @@ use super::{HubSpot, KIND, contract};
 use crate::Connector;
 use crate::registry::{FormField, Kind, Learned, Settings, text};
 use crate::site::SiteConfig;
+use crate::transport::oauth::OAuthConfig;
 use countersign_domain::AccountFingerprint;
 use countersign_domain::canonical::tagged_hash;
 use countersign_domain::json::FieldError;
@@ -22,7 +23,12 @@ pub struct HubSpotConfig {
     pub site: SiteConfig,
     /// The unique property that `external_id` stands for.
     pub external_id_property: Option<String>,
+    /// None: a private app's token.
+    pub oauth: Option<OAuthConfig>,
 }
+
+/// How one can sign in.
+const AUTH: &[&str] = &["token", "oauth"];
 
 impl HubSpotConfig {
     pub(super) fn read(table: &Table, loopback_only: bool) -> Result<HubSpotConfig, FieldError> {
@@ -38,7 +44,9 @@ impl HubSpotConfig {
             return Err(FieldError::new("external_id_property", "must be a property's internal name: a-z, 0-9 and _"));
         }
         let site = SiteConfig::read(table, loopback_only, Some(BASE_URL), false)?;
-        Ok(HubSpotConfig { portal, site, external_id_property })
+        OAuthConfig::checked(table, AUTH)?;
+        let oauth = OAuthConfig::read(table, loopback_only)?;
+        Ok(HubSpotConfig { portal, site, external_id_property, oauth })
     }
 
     pub(super) fn account(&self) -> AccountFingerprint {
@@ -81,5 +89,6 @@ pub(super) fn kind() -> Kind {
         ),
     ];
     fields.extend(SiteConfig::fields(BASE_URL, false));
+    fields.extend(OAuthConfig::fields(AUTH));
     Kind { name: KIND, title: "HubSpot", effects: contract::EFFECTS.to_vec(), secret: "token", fields }
 }

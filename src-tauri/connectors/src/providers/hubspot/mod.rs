@@ -20,9 +20,10 @@ use crate::registry::Provider;
 use crate::survey::Survey;
 use crate::transport::http::{Credentials, Site};
 use crate::transport::reply::answer;
+use crate::transport::tls::Trust;
 use crate::{
-    Connector, Halted, HttpReply, Login, Poised, Preview, Probe, Reply, SetupCode, SetupError, Situation, TestSend,
-    Unrenderable, Whoami, preview,
+    Connector, Halted, HttpReply, Login, OAuth, Poised, Preview, Probe, Reply, SetupCode, SetupError, Situation,
+    TestSend, Unrenderable, Whoami, preview,
 };
 use async_trait::async_trait;
 use config::HubSpotConfig;
@@ -46,11 +47,14 @@ pub(crate) const PROVIDER: Provider = Provider {
 pub struct HubSpot {
     config: HubSpotConfig,
     site: Site,
+    oauth: Option<OAuth>,
 }
 
 impl HubSpot {
     fn new(config: &HubSpotConfig, base_dir: &Path) -> Result<HubSpot, FieldError> {
-        Ok(HubSpot { site: config.site.site(base_dir)?, config: config.clone() })
+        let trust = Trust::load(config.site.ca_file.as_deref(), base_dir)?;
+        let oauth = config.oauth.as_ref().map(|oauth| oauth.client(trust));
+        Ok(HubSpot { site: config.site.site(base_dir)?, oauth, config: config.clone() })
     }
 }
 
@@ -70,6 +74,9 @@ impl Connector for HubSpot {
     }
     fn contract_of(&self, order: &Countersigned) -> Option<&Contract> {
         contract::of_wire(&order.key().effect, wire::open(order.wire()).as_ref())
+    }
+    fn oauth(&self) -> Option<&OAuth> {
+        self.oauth.as_ref()
     }
     fn answer_timeout(&self) -> Duration {
         self.config.site.answer_timeout

@@ -1,6 +1,7 @@
 //! The table `[mailbox]` of a destination file.
 
 use crate::registry::{FormField, Kind, text};
+use crate::transport::oauth::OAuthConfig;
 use countersign_domain::AccountFingerprint;
 use countersign_domain::canonical::tagged_hash;
 use countersign_domain::email::Mailbox;
@@ -26,7 +27,12 @@ pub struct MailboxConfig {
     pub sent_folder: Option<String>,
     pub files_sent_itself: FilesSent,
     pub ca_file: Option<String>,
+    /// None: user name and password.
+    pub oauth: Option<OAuthConfig>,
 }
+
+/// How one can sign in.
+const AUTH: &[&str] = &["password", "oauth"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilesSent {
@@ -124,8 +130,10 @@ impl MailboxConfig {
         };
         let smtp = endpoint("smtp")?;
         let imap = if table.contains_key("imap") { Some(endpoint("imap")?) } else { None };
-        let username =
-            if table.contains_key("username") || imap.is_some() { text(table, "username")? } else { String::new() };
+        OAuthConfig::checked(table, AUTH)?;
+        let oauth = OAuthConfig::read(table, loopback_only)?;
+        let needs_name = table.contains_key("username") || imap.is_some() || oauth.is_some();
+        let username = if needs_name { text(table, "username")? } else { String::new() };
         let optional = |key: &str| if table.contains_key(key) { text(table, key).map(Some) } else { Ok(None) };
         let sent_folder = optional("sent_folder")?.filter(|f| f != "auto");
         if sent_folder.as_ref().is_some_and(|f| f.chars().any(|c| c.is_control() || !c.is_ascii())) {
@@ -154,6 +162,7 @@ impl MailboxConfig {
             sent_folder,
             files_sent_itself,
             ca_file: optional("ca_file")?,
+            oauth,
         })
     }
 
@@ -215,7 +224,7 @@ pub(crate) fn kind() -> Kind {
         choices,
         help,
     };
-    Kind {
+    let mut kind = Kind {
         name: super::KIND,
         title: "Mailbox (SMTP and IMAP)",
         effects: vec!["email.send", "email.reply"],
@@ -270,5 +279,7 @@ pub(crate) fn kind() -> Kind {
                 "PEM file, for a server with a certificate of its own",
             ),
         ],
-    }
+    };
+    kind.fields.extend(OAuthConfig::fields(AUTH));
+    kind
 }

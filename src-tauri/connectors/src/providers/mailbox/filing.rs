@@ -27,7 +27,7 @@ pub(super) async fn file_copy(
 ) -> Filing {
     let Some(mailbox) = mailbox_for_copies(place) else { return Filing::NotNeeded };
     let (Some(email), Ok(letter)) = (order.sealed().payload().email(), Letter::open(order.wire())) else {
-        return Filing::Failed { why: "the stored request is not an email".into() };
+        return Filing::Failed { why: "the stored request is not an email".into(), signed_out: false };
     };
     let marks = Marks::of(order, &email);
     let filed = async {
@@ -61,5 +61,5 @@ pub(super) async fn file_copy(
             }
         }
     };
-    filed.await.unwrap_or_else(|e: MailboxError| Filing::Failed { why: e.text() })
+    filed.await.unwrap_or_else(|e: MailboxError| Filing::Failed { why: e.text(), signed_out: e.is_login() })
 }

@@ -14,8 +14,8 @@ use crate::transport::reply::answer;
 use crate::transport::smtp::{self, Envelope};
 use crate::transport::tls::{Server, Trust};
 use crate::{
-    Connector, Filing, Halted, Login, Parent, Poised, Preview, Probe, Reply, SetupError, Situation, Step, TestSend,
-    Unrenderable, Whoami,
+    Connector, Filing, Halted, Login, OAuth, Parent, Poised, Preview, Probe, Reply, SetupError, Situation, Step,
+    TestSend, Unrenderable, Whoami,
 };
 use async_trait::async_trait;
 use config::{Endpoint, FilesSent, MailboxConfig};
@@ -52,6 +52,7 @@ pub struct MailboxDestination {
     imap: Option<Server>,
     /// What is set, else what a test message taught.
     files_sent_itself: Option<bool>,
+    oauth: Option<OAuth>,
 }
 
 impl MailboxDestination {
@@ -71,6 +72,7 @@ impl MailboxDestination {
                 FilesSent::No => Some(false),
                 FilesSent::Auto => learned.files_sent_itself,
             },
+            oauth: config.oauth.as_ref().map(|oauth| oauth.client(trust.clone())),
             config: config.clone(),
         })
     }
@@ -114,6 +116,9 @@ impl Connector for MailboxDestination {
     }
     fn contract(&self, effect: &str) -> Option<&Contract> {
         Some(contract::of(self.imap.is_some())).filter(|c| c.effects.iter().any(|e| e == effect))
+    }
+    fn oauth(&self) -> Option<&OAuth> {
+        self.oauth.as_ref()
     }
     fn answer_timeout(&self) -> Duration {
         self.config.answer_timeout

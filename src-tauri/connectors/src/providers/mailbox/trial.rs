@@ -24,12 +24,13 @@ const WATCH: Duration = Duration::from_secs(30);
 /// Tells each step when it begins, and when it has ended.
 struct Steps<'a> {
     progress: Progress<'a>,
+    bearer: bool,
     open: Mutex<Option<&'static str>>,
 }
 
 impl<'a> Steps<'a> {
-    fn new(progress: Progress<'a>) -> Self {
-        Steps { progress, open: Mutex::new(None) }
+    fn new(login: &Login, progress: Progress<'a>) -> Self {
+        Steps { progress, bearer: login.bearer, open: Mutex::new(None) }
     }
     fn swap(&self, step: Option<&'static str>) -> Option<&'static str> {
         std::mem::replace(&mut *self.open.lock().unwrap_or_else(|e| e.into_inner()), step)
@@ -66,6 +67,9 @@ impl<'a> Steps<'a> {
             SetupCode::Unreachable => " Check the server's name and port.",
             SetupCode::Tls => {
                 " Check the port and the form of the address (smtps or smtp+starttls), or name a ca_file."
+            }
+            SetupCode::Login if self.bearer => {
+                " Check the user name, and that the sign-in was given the right to send and read mail."
             }
             SetupCode::Login => {
                 " Check user name and password; some providers want a password of its own for programs."
@@ -113,7 +117,7 @@ pub(super) async fn check(
     login: &Login,
     progress: Progress<'_>,
 ) -> Result<Whoami, SetupError> {
-    let steps = Steps::new(progress);
+    let steps = Steps::new(login, progress);
     let begin = |step| steps.begin(step);
     let session = smtp::log_in(&place.smtp, login, place.patience(), &begin).await.map_err(|a| steps.smtp(a))?;
     let offers = session.offers.clone();
@@ -155,7 +159,7 @@ pub(super) async fn test_send(
     test: TestMessage<'_>,
     progress: Progress<'_>,
 ) -> Result<TestSend, SetupError> {
-    let steps = Steps::new(progress);
+    let steps = Steps::new(login, progress);
     let not_possible = |text: String| SetupError { code: SetupCode::NotPossible, step: "send", text };
     let to: Mailbox = test.to.parse().map_err(|e| not_possible(format!("The address to send to: {e}.")))?;
     let from = &place.config.from[0];

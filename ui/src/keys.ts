@@ -110,6 +110,7 @@ export function capsOf(id: KeyId, way = 0): string[][] {
 
 export type Press = {
   key: string;
+  code?: string;
   ctrlKey: boolean;
   metaKey: boolean;
   shiftKey: boolean;
@@ -128,6 +129,8 @@ export function written(press: Press): string {
   if (press.altKey) return "";
   const mod = press.ctrlKey || press.metaKey;
   let name = press.key;
+  // A layout of another script has no Latin letters: there the key is meant by its place, as its cap shows beside its own.
+  if (letters.test(name) && !/^\p{Script=Latin}$/u.test(name)) name = /^Key([A-Z])$/.exec(press.code ?? "")?.[1] ?? name;
   if (letters.test(name)) name = name.toLowerCase();
   const shift = press.shiftKey && (mod ? /^[a-z]$|^Enter$/.test(name) : name.length > 1 || letters.test(name));
   return `${mod ? "mod+" : ""}${shift ? "shift+" : ""}${name}`;

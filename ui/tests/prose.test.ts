@@ -1,10 +1,11 @@
 // @vitest-environment jsdom
+import { DOMSerializer } from "prosemirror-model";
 import { describe, expect, it } from "vitest";
 import { changes, putBack } from "../src/lib/changes";
 import { facts } from "../src/lib/facts";
 import { fieldsOf, withFields } from "../src/lib/payload";
 import { placeholders } from "../src/lib/placeholders";
-import { beyond, formattedDoc, formattedHtml, htmlOfText, partsAgree, textFollowing, textOfFormatted } from "../src/lib/prose/formatted";
+import { beyond, formattedDoc, formattedHtml, formattedSchema, htmlOfText, partsAgree, textFollowing, textOfFormatted } from "../src/lib/prose/formatted";
 import { withLine } from "../src/lib/prose/parts";
 import { plainDoc, plainText } from "../src/lib/prose/plain";
 import { blocksOf, positionOf, rangesOf, readingText } from "../src/lib/prose/reading";
@@ -60,6 +61,35 @@ describe("a formatted part in the editor", () => {
     expect(out).not.toMatch(/script|img|javascript|style|svg|on\w+=/i);
     expect(out).toContain("b");
   });
+  it("f35_pasted_attributes_of_no_kind_the_editor_knows_are_not_written", () => {
+    const { ordered_list, list_item, paragraph, heading, doc } = formattedSchema.nodes;
+    const evil = '1"><img src=x onerror=y()>';
+    expect(() => ordered_list!.create({ order: evil })).toThrow();
+    expect(() => heading!.create({ level: evil })).toThrow();
+    const pasted = doc!.create(null, [
+      ordered_list!.create({ order: 1.5 }, list_item!.create(null, paragraph!.create(null, formattedSchema.text("a")))),
+      heading!.create({ level: 9 }, formattedSchema.text("b")),
+    ]);
+    expect(formattedHtml(pasted)).toBe("<ol>\n<li>a</li>\n</ol>\n<h1>b</h1>");
+    expect(() => DOMSerializer.fromSchema(formattedSchema).serializeFragment(pasted.content)).not.toThrow();
+    expect(textOfFormatted(pasted)).toBe("1. a\n\nb");
+  });
+  it("f35_a_link_that_runs_something_is_no_link_however_it_came", () => {
+    expect(formattedHtml(formattedDoc('<p><span data-href="javascript:z()">b</span></p>'))).toBe("<p>b</p>");
+    const link = formattedSchema.text("b", [formattedSchema.mark("link", { href: "javascript:z()" })]);
+    expect(formattedHtml(formattedSchema.node("doc", null, [formattedSchema.node("paragraph", null, [link])]))).toBe("<p>b</p>");
+  });
+  it("r13_parts_with_another_sign_unit_point_accent_or_target_do_not_agree", () => {
+    const one = (html: string, text: string) => partsAgree(formattedDoc(`<p>${html}</p>`), text);
+    expect(one("Refund -100 € by 1.50", "Refund -100 € by 1.50")).toBe(true);
+    for (const other of ["Refund 100 € by 1.50", "Refund -100 $ by 1.50", "Refund -100 € by 1,50", "Refund -100 € by 1.50 %"]) expect(one("Refund -100 € by 1.50", other), other).toBe(false);
+    expect(one("दिन", "दान")).toBe(false);
+    const link = '<a href="https://a.example/1">Pay here</a>.';
+    expect(one(link, "Pay here (https://a.example/1).")).toBe(true);
+    expect(one(link, "Pay here <https://a.example/1/>.")).toBe(true);
+    expect(one(link, "Pay here (https://b.example/1).")).toBe(false);
+    expect(partsAgree(formattedDoc("<blockquote><p>old</p></blockquote><ul><li>5 a</li></ul><hr>"), "> old\n\n* 5 a\n\n======")).toBe(true);
+  });
   it("r13_spaces_are_as_many_in_the_mail_as_on_the_screen", () => {
     expect(htmlOfText("a   b\n c")).toBe("<p>a\u00a0\u00a0 b<br>\u00a0c</p>");
     expect(htmlOfText("One.\r\n\r\nTwo & <three>.")).toBe("<p>One.</p>\n<p>Two &amp; &lt;three&gt;.</p>");
@@ -78,6 +108,12 @@ describe("a formatted part in the editor", () => {
     const before = formattedDoc("<p>One  two</p><ul><li>a</li><li>b</li></ul><p>End</p>");
     const after = formattedDoc("<p>One two</p><ul><li>a</li><li>b</li></ul><p>End here</p>");
     expect(textFollowing(before, "One\ntwo\n\n* a\n* b\n\nEnd", after)).toBe("One\ntwo\n\n* a\n* b\n\nEnd here");
+  });
+  it("r13_as_many_paragraphs_are_not_yet_the_same_and_line_ends_stay", () => {
+    const before = formattedDoc("<p>a</p><p>b</p><p>c</p>");
+    const after = formattedDoc("<p>a</p><p>b</p><p>d</p>");
+    expect(textFollowing(before, "a\nb\n\nc\n\n", after)).toBe("a\n\nb\n\nd");
+    expect(textFollowing(before, "a\r\n\r\nb\r\n\r\nc", formattedDoc("<p>a</p><p>b</p><p>c<br>d</p>"))).toBe("a\r\n\r\nb\r\n\r\nc\r\nd");
   });
   it("r13_a_change_that_both_parts_say_is_listed_once_and_put_back_in_both", () => {
     const payload = { to: [{ email: "a@b.example" }], subject: "x", text: "Hello Noor,\n\nsee you on Friday.", html: "<p>Hello <b>Noor</b>,</p><p>see you on Friday.</p>" };

@@ -4,7 +4,7 @@ import type { ActionDoc } from "../bindings/ActionDoc";
 import type { NewsDoc } from "../bindings/NewsDoc";
 import { w } from "../words";
 import { emailOf } from "./payload";
-import { standing } from "./standing";
+import { handedOverAgain, standing } from "./standing";
 import { moment } from "./time";
 
 /** Who an action is about: the customer, else who it goes to, else its number. */
@@ -26,7 +26,7 @@ export function sentences(news: readonly NewsDoc[], docs: ReadonlyMap<string, Ac
     if (!doc || what === "draft_waiting" || told.has(`${action} ${what}`)) continue;
     told.add(`${action} ${what}`);
     if (what === "accepted") out.push(w.saidAccepted(doc.destination, moment(doc.receipt?.at ?? doc.changed_at, now)));
-    else if (what === "unknown") out.push(w.saidUnknown(whoOf(doc)));
+    else if (what === "unknown") out.push(handedOverAgain(doc.attempts) ? w.saidUnknownAgain(whoOf(doc)) : w.saidUnknown(whoOf(doc)));
     else out.push(w.saidState(whoOf(doc), standing(doc, now, owner).label));
   }
   return out;

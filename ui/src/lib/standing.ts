@@ -30,6 +30,11 @@ export function secondsLeft(doc: Pick<ActionDoc | ActionRow, "next">, now: numbe
   return doc.next?.at ? Math.max(0, Math.ceil((millis(doc.next.at) - now - 250) / 1000)) : 0;
 }
 
+/** A repeat under the same key crossed too: then "nothing was sent again" would not be true. */
+export function handedOverAgain(attempts: ActionDoc["attempts"] | undefined): boolean {
+  return attempts?.some((one) => one.number > 1 && one.crossed_at !== null) ?? false;
+}
+
 export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner: string): Standing {
   const facts = doc as Facts;
   const destination = facts.destination;
@@ -60,7 +65,7 @@ export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner:
       return make("s-accepted", "green", w.accepted, w.acceptedSays(destination));
     }
     case "unknown":
-      return make("s-unknown", "amber", w.unknown, w.unknownSays(destination));
+      return make("s-unknown", "amber", w.unknown, handedOverAgain(facts.attempts) ? w.unknownAgainSays(destination) : w.unknownSays(destination));
     case "closed_unknown":
       return make("s-unknown", "amber", w.closedUnknown, w.closedUnknownSays);
     case "refused":

@@ -81,6 +81,12 @@ export function moment(time: string, now: number): string {
   return days === 0 ? clock(time) : `${brief(time, now)}${language.catalogue.comma}${clock(time)}`;
 }
 
+/** In a text that is read on another day: always the date with the year, and the time. */
+export function dated(time: string): string {
+  const at = new Date(time);
+  return Number.isNaN(at.getTime()) ? "" : `${show("year", at)}${language.catalogue.comma}${clock(time)}`;
+}
+
 /** Sentences of the engine carry exact UTC times; a person reads them in their own. */
 export function localTimes(text: string, now: number): string {
   return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(time, now));

@@ -214,10 +214,17 @@ class App {
     }
   }
 
+  #toSay: string[] = [];
   say(text: string): void {
     // The same sentence twice in a row is a new announcement: an empty region in between makes it one.
     this.polite = "";
-    void settled().then(() => (this.polite = text));
+    this.#toSay.push(text);
+    if (this.#toSay.length > 1) return;
+    // What is said in one turn is said together: the second sentence would take the place of the first unheard.
+    setTimeout(() => {
+      this.polite = [...new Set(this.#toSay)].join(" ");
+      this.#toSay = [];
+    });
   }
 
   alarm(text: string): void {

@@ -29,10 +29,14 @@ export class Writing {
   missing = $state(false);
   /** Why a chosen file was not taken. */
   fileProblem = $state("");
+  /** What was typed last is on screen only: this computer could not keep it. */
+  notKept = $state(false);
   /** The version of `base`. */
   #version = 0;
   #frame = 0;
   #turn = 0;
+  #keeping: Promise<void> = Promise.resolve();
+  #toKeep: string | null = null;
   #later: ReturnType<typeof setTimeout> | undefined;
 
   get payload(): unknown {
@@ -162,15 +166,30 @@ export class Writing {
   /** The newer version as it came; what was typed here goes. */
   async takeNewer(): Promise<void> {
     if (!this.doc) return;
-    await app.engine.keepText(this.doc.id, "").catch(() => undefined);
+    await this.#keep(this.doc.id, "");
     this.#take(this.doc);
   }
 
   change(fields: Fields): void {
     this.fields = fields;
     this.restored = false;
-    if (this.doc) void app.engine.keepText(this.doc.id, JSON.stringify({ version: this.#version, base: this.base, fields } satisfies Kept)).catch(() => undefined);
+    if (this.doc) void this.#keep(this.doc.id, JSON.stringify({ version: this.#version, base: this.base, fields } satisfies Kept));
     this.#again();
+  }
+
+  /** One call after the other, so that what is kept in the end is what was typed last; what was overtaken is not sent. */
+  #keep(id: string, text: string): Promise<void> {
+    this.#toKeep = text;
+    this.#keeping = this.#keeping.then(async () => {
+      const newest = this.#toKeep;
+      if (newest === null) return;
+      this.#toKeep = null;
+      this.notKept = await app.engine.keepText(id, newest).then(
+        () => false,
+        () => newest !== "",
+      );
+    });
+    return this.#keeping;
   }
 
   putBack(change: Change): void {
@@ -219,10 +238,14 @@ export class Writing {
       return null;
     }
     if (!this.dirty) return doc;
+    const sent = this.fields;
     try {
       const after = await app.engine.edit(doc.id, this.#version, this.payload);
-      await app.engine.keepText(doc.id, "").catch(() => undefined);
+      const typed = this.fields;
       this.#take(after);
+      // What was typed while the save ran is not in it: it stays, on top of the version that was saved.
+      if (typed && typed !== sent) this.change(typed);
+      else await this.#keep(doc.id, "");
       return after;
     } catch (thrown) {
       const error = errorOf(thrown);

@@ -33,6 +33,11 @@ export function isolated(value: string, direction: "ltr" | "rtl"): string {
   return turns ? `\u2068${clean}\u2069` : clean;
 }
 
+/** A sentence that goes into somebody's text: what only this window needs to set it is no part of it. */
+export function unturned(text: string): string {
+  return text.replace(controls, "");
+}
+
 export function sentence(message: string, values: Values): string {
   const { locale, direction } = language;
   const safe: Record<string, string | number> = {};

@@ -4,6 +4,11 @@
 import { DOMParser as Reader, type Mark, type Node, Schema } from "prosemirror-model";
 
 const schemes = /^(https?:|mailto:|tel:)/i;
+/** Where a link may lead; anything else is no link. */
+const leads = (href: unknown): href is string => typeof href === "string" && schemes.test(href);
+// What is pasted may carry attributes of any kind (ProseMirror takes them from data-pm-slice unchecked): only these are written.
+const levelOf = (node: Node): number => ([1, 2, 3].includes(node.attrs["level"] as number) ? (node.attrs["level"] as number) : 1);
+const orderOf = (node: Node): number => (Number.isInteger(node.attrs["order"]) ? (node.attrs["order"] as number) : 1);
 
 export const formattedSchema = new Schema({
   nodes: {
@@ -14,8 +19,8 @@ export const formattedSchema = new Schema({
       content: "inline*",
       defining: true,
       selectable: false,
-      attrs: { level: { default: 1 } },
-      toDOM: (node) => [`h${node.attrs["level"]}`, { dir: "auto" }, 0],
+      attrs: { level: { default: 1, validate: "number" } },
+      toDOM: (node) => [`h${levelOf(node)}`, { dir: "auto" }, 0],
       parseDOM: [1, 2, 3].map((level) => ({ tag: `h${level}`, attrs: { level } })),
     },
     blockquote: { group: "block", content: "block+", defining: true, selectable: false, toDOM: () => ["blockquote", 0], parseDOM: [{ tag: "blockquote" }] },
@@ -23,8 +28,8 @@ export const formattedSchema = new Schema({
       group: "block",
       content: "list_item+",
       selectable: false,
-      attrs: { order: { default: 1 } },
-      toDOM: (node) => ["ol", { start: node.attrs["order"] }, 0],
+      attrs: { order: { default: 1, validate: "number" } },
+      toDOM: (node) => ["ol", { start: orderOf(node) }, 0],
       parseDOM: [{ tag: "ol", getAttrs: (dom) => ({ order: Number(dom.getAttribute("start") ?? 1) || 1 }) }],
     },
     bullet_list: { group: "block", content: "list_item+", selectable: false, toDOM: () => ["ul", 0], parseDOM: [{ tag: "ul" }] },
@@ -36,12 +41,12 @@ export const formattedSchema = new Schema({
   marks: {
     // Not a real link: nothing in the editor leads anywhere. Where it would lead is listed below the editor.
     link: {
-      attrs: { href: {} },
+      attrs: { href: { validate: "string" } },
       inclusive: false,
       toDOM: (mark) => ["span", { class: "lnk", title: mark.attrs["href"], "data-href": mark.attrs["href"] }, 0],
       parseDOM: [
-        { tag: "a[href]", getAttrs: (dom) => (schemes.test(dom.getAttribute("href") ?? "") ? { href: dom.getAttribute("href") } : false) },
-        { tag: "span[data-href]", getAttrs: (dom) => ({ href: dom.getAttribute("data-href") }) },
+        { tag: "a[href]", getAttrs: (dom) => (leads(dom.getAttribute("href")) ? { href: dom.getAttribute("href") } : false) },
+        { tag: "span[data-href]", getAttrs: (dom) => (leads(dom.getAttribute("data-href")) ? { href: dom.getAttribute("data-href") } : false) },
       ],
     },
     strong: { toDOM: () => ["strong", 0], parseDOM: [{ tag: "strong" }, { tag: "b" }] },
@@ -90,9 +95,10 @@ const quoted = (text: string) => escaped(text).replaceAll('"', "&quot;");
 const spaced = (text: string, first: boolean) => text.replace(/ (?= )/g, "\u00a0").replace(/^ /, first ? "\u00a0" : " ");
 
 function opening(mark: Mark): string {
-  return mark.type.name === "link" ? `<a href="${quoted(mark.attrs["href"] as string)}">` : mark.type.name === "underline" ? "<u>" : `<${mark.type.name}>`;
+  const href: unknown = mark.attrs["href"];
+  return mark.type.name === "link" ? (leads(href) ? `<a href="${quoted(href)}">` : "") : mark.type.name === "underline" ? "<u>" : `<${mark.type.name}>`;
 }
-const closing = (mark: Mark) => (mark.type.name === "link" ? "</a>" : mark.type.name === "underline" ? "</u>" : `</${mark.type.name}>`);
+const closing = (mark: Mark) => (mark.type.name === "link" ? (leads(mark.attrs["href"]) ? "</a>" : "") : mark.type.name === "underline" ? "</u>" : `</${mark.type.name}>`);
 
 function inlineHtml(block: Node): string {
   let out = "";
@@ -125,13 +131,13 @@ function blockHtml(node: Node): string {
     case "paragraph":
       return `<p>${inlineHtml(node)}</p>`;
     case "heading":
-      return `<h${node.attrs["level"]}>${inlineHtml(node)}</h${node.attrs["level"]}>`;
+      return `<h${levelOf(node)}>${inlineHtml(node)}</h${levelOf(node)}>`;
     case "blockquote":
       return `<blockquote>\n${inside()}\n</blockquote>`;
     case "bullet_list":
       return `<ul>\n${inside()}\n</ul>`;
     case "ordered_list":
-      return `<ol${node.attrs["order"] === 1 ? "" : ` start="${node.attrs["order"]}"`}>\n${inside()}\n</ol>`;
+      return `<ol${orderOf(node) === 1 ? "" : ` start="${orderOf(node)}"`}>\n${inside()}\n</ol>`;
     case "list_item":
       return node.childCount === 1 ? `<li>${inlineHtml(node.child(0))}</li>` : `<li>${inside()}</li>`;
     case "horizontal_rule":
@@ -187,7 +193,7 @@ function blockText(node: Node): string[] {
     case "ordered_list": {
       const lines: string[] = [];
       node.forEach((item, _at, i) => {
-        const lead = node.type.name === "bullet_list" ? "- " : `${(node.attrs["order"] as number) + i}. `;
+        const lead = node.type.name === "bullet_list" ? "- " : `${orderOf(node) + i}. `;
         const parts: string[] = [];
         item.forEach((child) => parts.push(...blockText(child)));
         lines.push(lead + parts.join("\n").replaceAll("\n", `\n${" ".repeat(lead.length)}`));
@@ -204,13 +210,24 @@ export function textOfFormatted(doc: Node): string {
   return blockText(doc).join("\n\n");
 }
 
-function words(text: string): string {
-  return (text.replace(/\(?(?:https?:\/\/|mailto:)[^\s)]+\)?/gi, " ").match(/[\p{L}\p{N}]+/gu) ?? []).join(" ").toLowerCase();
+const address = /[(<]?((?:https?:\/\/|mailto:)[^\s)<>]+)[)>]?/gi;
+/** Marks of a plain text that a formatted part has as formatting: quotes, list points, rules. */
+const drawn = /^[ \t]*(?:>[> \t]*)?(?:[-*+•][ \t]+|[-=~_*]{3,}[ \t]*$)?/gm;
+
+/**
+ * What a text says: its words with their accents, its numbers with sign, point, unit and currency, and where it leads.
+ * Line ends, punctuation between words and the case of letters say nothing.
+ */
+function said(text: string): string {
+  const leadsTo = [...text.matchAll(address)].map((found) => (found[1] as string).replace(/[.,;:!?]+$/, "").replace(/\/$/, ""));
+  const rest = text.replace(address, " ").replace(drawn, "");
+  const words = rest.match(/-(?=\p{Sc}?\p{N})|(?:[\p{L}\p{M}\p{N}\p{S}%‰@]|(?<=\p{N})[.,:](?=\p{N}))+/gu) ?? [];
+  return `${words.join(" ").toLowerCase()}\n${[...new Set(leadsTo)].sort().join(" ")}`;
 }
 
-/** Whether both parts say the same, word for word. Marks, line ends and written-out addresses of links are no words. */
+/** Whether both parts say the same, word for word. Both lead to the same places. */
 export function partsAgree(doc: Node, text: string): boolean {
-  return words(textOfFormatted(doc)) === words(text);
+  return said(textOfFormatted(doc)) === said(text);
 }
 
 /**
@@ -218,9 +235,17 @@ export function partsAgree(doc: Node, text: string): boolean {
  * form they had in the text.
  */
 export function textFollowing(before: Node, text: string, after: Node): string {
-  const own = text.split("\n\n");
+  const [own, gaps]: [string[], string[]] = [[], []];
+  text.split(/(\r?\n\r?\n)/).forEach((part, i) => (i % 2 ? gaps : own).push(part));
+  const end = text.includes("\r\n") ? "\r\n" : "\n";
   const was = blockText(before);
   const kept = new Map<string, string>();
-  if (own.length === was.length) was.forEach((block, i) => kept.set(block, own[i] as string));
-  return blockText(after).map((block) => kept.get(block) ?? block).join("\n\n");
+  // As many paragraphs are not yet the same ones: only one that says what the block said is its form.
+  if (own.length === was.length)
+    was.forEach((block, i) => {
+      if (said(block) === said(own[i] as string)) kept.set(block, own[i] as string);
+    });
+  return blockText(after)
+    .map((block) => kept.get(block) ?? block.replaceAll("\n", end))
+    .join(gaps[0] ?? end + end);
 }

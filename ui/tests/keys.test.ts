@@ -91,6 +91,13 @@ describe("reading keys", () => {
     expect(reader.read(press("Enter", { ctrlKey: true }), free, places("unknown", "list"), 0)).toBeNull();
   });
 
+  it("r37_a_layout_of_another_script_is_read_by_place_and_a_latin_one_by_letter", () => {
+    for (const key of ["\u0438", "\u0646", "\u05e0", "\u03b2"]) expect(written(press(key, { code: "KeyB", ctrlKey: true }))).toBe("mod+b");
+    expect(written(press("\u0418", { code: "KeyE", shiftKey: true, ctrlKey: true }))).toBe("mod+shift+e");
+    expect(written(press("z", { code: "KeyY" }))).toBe("z");
+    expect(written(press("\u0444", { code: "Digit2" }))).toBe("\u0444");
+  });
+
   it("r37_sequences_wait_and_then_forget", () => {
     const reader = new KeyReader();
     expect(reader.read(press("g"), free, places(), 0)).toBeNull();

@@ -1,7 +1,7 @@
 // The pages of a PDF as pictures. A file may be hostile: it is read in a worker that is thrown away, no script in it runs,
 // nothing it names is fetched, its fonts are drawn as outlines, and a page that takes too long is given up.
 
-import type { PDFDocumentProxy, PDFWorker } from "pdfjs-dist";
+import type { PDFDocumentProxy, PDFWorker, RenderTask } from "pdfjs-dist";
 import workerUrl from "pdfjs-dist/legacy/build/pdf.worker.min.mjs?url";
 
 export type Refusal = "locked" | "broken" | "slow";
@@ -12,7 +12,7 @@ export class PdfRefused extends Error {
 }
 export type Pages = {
   count: number;
-  /** Draws a page as wide as is wanted and answers with its words. */
+  /** Draws a page as wide as is wanted and answers with its words; a page asked for later stops the one before. */
   draw(page: number, canvas: HTMLCanvasElement, width: number): Promise<string>;
   end(): void;
 };
@@ -83,20 +83,28 @@ export async function openPdf(bytes: Uint8Array<ArrayBuffer>): Promise<Pages> {
     if (thrown instanceof PdfRefused) throw thrown;
     throw new PdfRefused((thrown as Error).name === "PasswordException" ? "locked" : "broken");
   }
+  let drawing: RenderTask | null = null;
+  let asked = 0;
   return {
     count: pdf.numPages,
     async draw(number, canvas, width) {
+      const turn = ++asked;
       try {
+        // Two pages cannot be drawn onto one canvas at once: the one before is stopped, and has stopped, first.
+        drawing?.cancel();
+        await drawing?.promise.catch(() => undefined);
         const page = await within(pdf.getPage(number), end);
+        if (turn !== asked) return "";
         const plain = page.getViewport({ scale: 1 });
         const wanted = width / plain.width;
         const scale = Math.min(wanted, SIDE_MAX / plain.height, Math.sqrt(AREA_MAX / (plain.width * plain.height)));
         const viewport = page.getViewport({ scale });
         canvas.width = Math.max(1, Math.floor(viewport.width));
         canvas.height = Math.max(1, Math.floor(viewport.height));
-        const drawing = page.render({ canvas, viewport, annotationMode: pdfjs.AnnotationMode.ENABLE });
-        await within(drawing.promise, () => {
-          drawing.cancel();
+        const mine = page.render({ canvas, viewport, annotationMode: pdfjs.AnnotationMode.ENABLE });
+        drawing = mine;
+        await within(mine.promise, () => {
+          mine.cancel();
           end();
         });
         return await within(wordsOf(page.streamTextContent().getReader() as Reader), end);

@@ -42,6 +42,7 @@ export const guards = [
     assert.match((await payload(page, "A-2041")).text, /^A newer draft/);
     await tabTo(page, "[data-do=keep-mine]");
     await press(page, "Enter");
+    await until("the focus is in the text", () => page.evaluate((text) => document.querySelector(text)?.contains(document.activeElement), DRAFT));
     await page.waitForSelector("[data-newer]", { state: "detached" });
     await press(page, "Control+s");
     await until("saved", async () => /Ring twice/.test((await payload(page, "A-2041")).text));
@@ -55,6 +56,7 @@ export const guards = [
     await page.waitForSelector("[data-newer]");
     await tabTo(page, "[data-do=take-newer]");
     await press(page, "Enter");
+    await until("the focus is in the text", () => page.evaluate((text) => document.querySelector(text)?.contains(document.activeElement), DRAFT));
     await page.waitForSelector("[data-newer]", { state: "detached" });
     assert.equal(await draftText(page), "Pay to the new account.");
     await page.click("[data-part=plain]");
@@ -104,6 +106,7 @@ export const guards = [
     await page.waitForSelector("text=The two parts say different things");
     await tabTo(page, "[data-do=html-out]");
     await press(page, "Enter");
+    await until("the focus is in the text", () => page.evaluate((text) => document.querySelector(text)?.contains(document.activeElement), DRAFT));
     await press(page, "Control+s");
     await until("saved", async () => /Another word/.test((await payload(page, "A-2041")).text));
     assert.equal("html" in (await payload(page, "A-2041")), false);

@@ -130,6 +130,7 @@ export const writing = [
     await press(page, "e");
     await tabTo(page, "[data-do=simplify]");
     await press(page, "Enter");
+    await until("the focus is in the text", () => page.evaluate((text) => document.querySelector(text)?.contains(document.activeElement), DRAFT));
     await page.waitForSelector("[data-text=formatted]");
     assert.equal((await saved(page, "A-2041", (p) => p.html !== html)).html, "<p>Hello Marta</p>");
     refused(page);

@@ -1,7 +1,8 @@
 import { TYPE, parse, type MessageFormatElement } from "@formatjs/icu-messageformat-parser";
 import { describe, expect, it } from "vitest";
+import { dated } from "../src/lib/time";
 import { w } from "../src/words";
-import { isolated, selectors } from "../src/words/format";
+import { isolated, selectors, unturned } from "../src/words/format";
 import { ar } from "../src/words/ar";
 import { de } from "../src/words/de";
 import { en } from "../src/words/en";
@@ -119,6 +120,19 @@ describe("the language", () => {
     expect(localeOf("en", ["en-GB"])).toBe("en-GB");
     expect(localeOf("en", ["de-DE"])).toBe("en-DE");
     expect(localeOf("en", ["not a locale"])).toBe("en");
+  });
+
+  it("r37_every_check_of_a_message_has_a_name_in_every_language", () => {
+    for (const code of ["sent_later", "automatic_message", "daily_limit", "calendar_method_differs", "calendar_unreadable", "invitation"]) for (const one of [en, de, ar]) expect(one.finding, code).toHaveProperty(code);
+    // What has not gone yet is not said with a word that also means it has.
+    expect([en.finding, de.finding].map((all) => (all as Record<string, string>)["sent_later"])).toEqual(["Goes later", "Geht später"]);
+    expect([de.gaveUp, de.asSent].filter((text) => /Aufgegeben|gesendet$/.test(text))).toEqual([]);
+    expect(de.gaveUp).toMatch(/nicht gesendet/i);
+  });
+
+  it("r28_a_line_for_a_customer_carries_no_mark_of_this_window_and_the_whole_date", () => {
+    expect(unturned(`At ${isolated("ליום", "ltr")}\u200f.`)).toBe("At ליום.");
+    expect(dated("2026-01-05T10:00:00Z")).toMatch(/^5 Jan 2026, \d\d:\d\d$/);
   });
 
   it("f28_a_value_cannot_turn_the_words_around_it", () => {

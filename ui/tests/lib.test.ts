@@ -7,7 +7,7 @@ import { fieldsOf, samePayload, withFields } from "../src/lib/payload";
 import { splitQuote } from "../src/lib/quote";
 import { changedFields, matchOf, rest } from "../src/lib/record";
 import { digits, sealOf } from "../src/lib/seal";
-import { isHeld, standing } from "../src/lib/standing";
+import { isHeld, standing, wentWord } from "../src/lib/standing";
 import { pieces } from "../src/lib/unseen";
 import { localTimes } from "../src/lib/time";
 
@@ -138,6 +138,16 @@ describe("what is drawn around a text", () => {
   it("r37_times_in_sentences_are_shown_in_the_persons_zone", () => {
     const now = Date.parse("2026-11-30T10:00:00Z");
     expect(localTimes("Next try 2026-11-30T10:05:00Z.", now)).not.toContain("2026-");
+  });
+});
+
+describe("the message before a revision", () => {
+  it("f22_it_is_not_called_unsent_before_it_was_read_nor_on_nobodys_word", () => {
+    expect(wentWord(null)).toBe("");
+    expect(wentWord({ state: "accepted", by_word_of: null })).toBe("Already sent");
+    expect(wentWord({ state: "in_progress", by_word_of: null })).toMatch(/^May have been/);
+    expect(wentWord({ state: "superseded", by_word_of: "Sam" })).toBe("Not sent, by Sam’s word.");
+    expect(wentWord({ state: "refused", by_word_of: null })).toBe("Not sent");
   });
 });
 

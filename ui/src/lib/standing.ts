@@ -35,6 +35,14 @@ export function handedOverAgain(attempts: ActionDoc["attempts"] | undefined): bo
   return attempts?.some((one) => one.number > 1 && one.crossed_at !== null) ?? false;
 }
 
+/** Over a message that is followed by another: whether it went. Nothing as long as that is not known here. */
+export function wentWord(doc: Pick<ActionDoc, "state" | "by_word_of"> | null): string {
+  if (!doc) return "";
+  if (doc.state === "accepted") return w.alreadySent;
+  if (["unknown", "closed_unknown", "in_progress"].includes(doc.state)) return w.mayHaveBeenSent;
+  return doc.by_word_of ? w.byWord(doc.by_word_of) : w.notSent;
+}
+
 export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner: string): Standing {
   const facts = doc as Facts;
   const destination = facts.destination;

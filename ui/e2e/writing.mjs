@@ -213,6 +213,30 @@ export const writing = [
     await press(page, "d");
     await until("off", async () => (await marked()) === "");
   }],
+  ["f28_what_cannot_be_seen_in_a_change_is_drawn_wherever_changes_are", at, async (page) => {
+    await open(page, "One two and three.");
+    await tabTo(page, DRAFT);
+    await press(page, "Control+End");
+    await page.keyboard.insertText(" Pay \u202e12\u200b3.");
+    await until("in the list of changes", async () => (await page.locator(".changes ins .unseen").count()) === 2);
+    await saved(page, "A-2041", (p) => /Pay/.test(p.text));
+    await page.waitForSelector("[data-region=approval]");
+    await press(page, "d");
+    await until("in the review", async () => (await page.locator("#draft .body--pre ins .unseen").count()) === 2);
+  }],
+  ["r28_the_line_of_a_revision_is_the_customers_text_and_comes_out_again", { hash: "#/action/A-1986", language: "ar" }, async (page) => {
+    await page.waitForSelector("[data-do=revise]");
+    await press(page, "n");
+    await page.waitForSelector(DRAFT);
+    const before = await draftText(page);
+    await page.click(".saysbox input");
+    await until("put in", async () => (await draftText(page)) !== before);
+    const line = (await draftText(page)).replace(before.slice(0, before.indexOf("\n")), "");
+    assert.match(line, /20\d\d.*\d\d:\d\d/, "the date with its year, and the time");
+    assert.doesNotMatch(line, /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+    await page.click(".saysbox input");
+    await until("out again", async () => (await draftText(page)) === before);
+  }],
   ["r17_facts_that_differ_from_the_conversation_are_underlined_while_they_are_written", at, async (page) => {
     await open(page, "Order 4471 comes on Friday.");
     await tabTo(page, DRAFT);

@@ -195,6 +195,34 @@ async fn r22_absence_gives_no_more_attempts_than_the_cap_and_a_person_gives_one(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r24_an_answer_without_our_id_shows_what_happened_and_never_that_nothing_did() {
+    for happened in [true, false] {
+        let b = Branch::webhook("look_up", |r| (r.can_be_asked, r.names_the_id) = (true, false)).await;
+        let fault = if happened { ApiFault::resets_after_acting() } else { ApiFault::resets_before_acting() };
+        b.api.fault_once(fault);
+        let id = b.approved("r1").await;
+        for _ in 0..8 {
+            b.tick().await;
+            b.later(10 * MINUTE);
+        }
+        let ended = if happened { State::Accepted } else { State::Unknown };
+        assert_eq!((b.state(id).await, b.api.writes().len()), (ended, 1), "a first attempt began, and no second one");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r21_a_rest_that_ends_by_itself_does_not_end_a_persons_pause() {
+    let b = Branch::resend().await;
+    let (ledger, now) = (&b.office.core.ledger, b.office.clock.now());
+    ledger.pause_destination("place", "Paused by a person.", None, now).await.expect("paused");
+    ledger.pause_destination("place", "no network", Some(now.plus(MINUTE)), now).await.expect("it is no error");
+    let id = b.approved("r1").await;
+    b.later(HOUR);
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.api.writes().len()), (State::Approved, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn r21_past_half_of_the_window_nothing_is_repeated_by_itself() {
     let b = Branch::resend().await;
     b.office

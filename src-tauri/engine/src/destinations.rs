@@ -174,6 +174,10 @@ impl Destinations {
         self.sign_ins.keep(&record.name, connector.oauth(), secret).await
     }
 
+    pub(crate) async fn forget_login(&self, name: &str) -> Result<(), Failure> {
+        self.sign_ins.forget(name).await
+    }
+
     /// Whether this device can send to it now: it is not paused, and there is a login.
     pub(crate) async fn is_reachable(&self, record: &DestinationRecord) -> Result<bool, Failure> {
         let now = self.clock.now();

@@ -13,6 +13,7 @@ use crate::dispatch::offline;
 use crate::failure::{Code, Failure, disk};
 use crate::home::{Home, private_folders};
 use crate::keychain::{Keychain, LoginSecret};
+use crate::unwritten::OFFLINE_PAUSE;
 use countersign_connectors::{Granted, Login, NotGranted, OAuth};
 use countersign_domain::{NotSent, Sighting, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -158,6 +159,8 @@ impl Kept {
     }
 }
 
+type Refusals = HashMap<String, (NoLogin, Option<Timestamp>)>;
+
 /// The sign-ins of one home, as this process sees them.
 #[derive(Clone)]
 pub(crate) struct Logins {
@@ -167,6 +170,8 @@ pub(crate) struct Logins {
     /// Granted and not in the keychain, by the refresh token it was granted for: what could not be saved, and what a form
     /// that is being tried got before it is added.
     unsaved: Arc<Mutex<HashMap<String, Kept>>>,
+    /// What was not renewed, by the refresh token, and until when nobody asks again; None: until there is another token.
+    refused: Arc<Mutex<Refusals>>,
 }
 
 impl fmt::Debug for Logins {
@@ -186,7 +191,7 @@ impl Drop for Turn {
 
 impl Logins {
     pub(crate) fn new(keychain: Keychain, home: Home, clock: Clock) -> Logins {
-        Logins { keychain, home, clock, unsaved: Arc::default() }
+        Logins { keychain, home, clock, unsaved: Arc::default(), refused: Arc::default() }
     }
 
     /// Keeps what was handed over for a destination that is added or signed in to anew.
@@ -291,9 +296,24 @@ impl Logins {
         Ok(Ok(next))
     }
 
+    /// A no is not asked for twice: every look, every filing and every letter would ask again, and each may take its time.
     async fn ask(&self, oauth: &OAuth, kept: &Kept) -> Result<Kept, NoLogin> {
         let now = self.clock.now();
-        let granted = oauth.renew(&kept.refresh_token, kept.client_secret.as_deref(), now).await?;
+        let told = self.refused().get(&kept.refresh_token).cloned();
+        if let Some((no, until)) = told
+            && until.is_none_or(|until| now < until)
+        {
+            return Err(no);
+        }
+        let granted = match oauth.renew(&kept.refresh_token, kept.client_secret.as_deref(), now).await {
+            Ok(granted) => granted,
+            Err(no) => {
+                let no = NoLogin::from(no);
+                let until = (!no.signed_out).then(|| self.clock.now().plus(no.retry_after.unwrap_or(OFFLINE_PAUSE)));
+                self.refused().insert(kept.refresh_token.clone(), (no.clone(), until));
+                return Err(no);
+            }
+        };
         tracing::info!("a sign-in was renewed");
         Ok(kept.renewed(granted, self.clock.now()))
     }
@@ -314,6 +334,16 @@ impl Logins {
                 Err(TryLockError::Error(e)) => return Err(disk("lock", &path, &e)),
             }
         }
+    }
+
+    /// Forgets a login. In turn, so that a renewal under way does not bring it back.
+    pub(crate) async fn forget(&self, name: &str) -> Result<(), Failure> {
+        let _turn = self.turn(name).await?;
+        self.keychain.remove_login(name).await
+    }
+
+    fn refused(&self) -> std::sync::MutexGuard<'_, Refusals> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<String, Kept>> {

@@ -180,9 +180,7 @@ fn text(what: News, about: &str) -> (String, String) {
     let (title, body) = match what {
         News::DraftWaiting => (format!("A draft is waiting: {about}"), "It is ready for you to read."),
         News::NeedsReview => (format!("Needs review: {about}"), "It cannot go as it is."),
-        News::Unknown => {
-            (format!("Not known yet: {about}"), "The answer got lost. Nothing was sent again. We are asking.")
-        }
+        News::Unknown => (format!("Not known yet: {about}"), "The answer got lost. We are asking."),
         News::Settled => (format!("Settled: {about}"), "We know now what happened."),
         News::Refused => (format!("Refused: {about}"), "The destination said no. Nothing was sent."),
         News::GaveUp => (format!("Gave up: {about}"), "None of the tries was taken. Nothing was sent."),

@@ -123,7 +123,9 @@ impl Worker {
 /// The schedule's next look after this one, by the time alone: those that fell due while nobody ran are not made up for,
 /// and those that a person asked for in between use none up. A repeat that waits for its backoff is not slept over.
 fn next_look(contract: &Contract, item: &UnknownItem, now: Timestamp) -> Option<Timestamp> {
-    let repeat = Some(item.not_before).filter(|at| now < *at && contract.has_native_key() && item.attempts_left);
+    let waits = if repeated_lately(item, now) { item.last_closed.map(|at| at.plus(OFFLINE_PAUSE)) } else { None };
+    let repeat = waits.or(Some(item.not_before));
+    let repeat = repeat.filter(|at| now < *at && contract.has_native_key() && item.attempts_left);
     let look = (0..).map_while(|n| policy::next_look_at(contract, item.since, n)).find(|at| *at > now);
     look.into_iter().chain(repeat).min()
 }

@@ -47,7 +47,9 @@ statements! {
         AND name <> $3";
     REMOVE_DESTINATION = "UPDATE destinations SET removed_at = $2, paused_why = NULL, paused_since = NULL, \
         paused_until = NULL WHERE name = $1 AND removed_at IS NULL";
-    PAUSE = "UPDATE destinations SET paused_why = $2, paused_since = $3, paused_until = $4 WHERE name = $1";
+    // A rest that ends by itself takes the place of none that a person ends.
+    PAUSE = "UPDATE destinations SET paused_why = $2, paused_since = $3, paused_until = $4 WHERE name = $1 \
+        AND (CAST($4 AS bigint) IS NULL OR paused_why IS NULL OR paused_until IS NOT NULL)";
     RESUME = "UPDATE destinations SET paused_why = NULL, paused_since = NULL, paused_until = NULL WHERE name = $1 \
         AND paused_why IS NOT NULL";
     APPROVED_AT = "SELECT n FROM actions WHERE state = 'approved' AND destination = $1 ORDER BY n";
@@ -322,7 +324,10 @@ impl Ledger {
             .await
             .map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
-            return Err(LedgerError::not_found("destination", name));
+            return match destination(w.conn(), name).await? {
+                Some(_) => Ok(()),
+                None => Err(LedgerError::not_found("destination", name)),
+            };
         }
         let details = json!({ "why": why, "until": until });
         note_destination(&mut w, "destination_paused", name, details, "worker", now).await?;

@@ -72,18 +72,44 @@ fn checked(line: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// A call of a tool whose line is no JSON, as far as it can be made out: whom to answer, and which tool.
+/// A call of a tool whose line is no JSON, as far as it can be made out: whom to answer, and which tool. A name counts only
+/// where it stands in the message itself: the arguments may have an `id`, too.
 fn unreadable_call(line: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(line);
-    let after = |name: &str| {
-        let (_, rest) = text.split_once(&format!("\"{name}\""))?;
-        serde_json::Deserializer::from_str(rest.trim_start().strip_prefix(':')?).into_iter::<Value>().next()?.ok()
+    let after = |name: &str, depth: usize| {
+        let rest = values(&text, name, depth)?;
+        serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()
     };
-    let id = after("id").filter(|id| id.is_number() || id.is_string())?;
-    let name = after("name").filter(Value::is_string)?;
-    (after("method")? == "tools/call").then(
+    let id = after("id", 1).filter(|id| id.is_number() || id.is_string())?;
+    let name = after("name", 2).filter(Value::is_string)?;
+    (after("method", 1)? == "tools/call").then(
         || json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name, "arguments": {} } }),
     )
+}
+
+/// What stands behind the first `"name":` that lies `depth` braces deep.
+fn values<'t>(text: &'t str, name: &str, depth: usize) -> Option<&'t str> {
+    let (mut deep, mut at, bytes) = (0_usize, 0, text.as_bytes());
+    while at < bytes.len() {
+        match bytes[at] {
+            b'{' | b'[' => deep += 1,
+            b'}' | b']' => deep = deep.saturating_sub(1),
+            b'"' => {
+                let from = at + 1;
+                at = from;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                let rest = text.get(at + 1..).unwrap_or_default().trim_start();
+                if deep == depth && text.get(from..at) == Some(name) && rest.starts_with(':') {
+                    return Some(&rest[1..]);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
 }
 
 /// # Errors
@@ -136,6 +162,11 @@ mod tests {
             assert_eq!((&message["id"], &message["params"]["name"]), (&json!(7), &json!("find_action")), "{bad:.40}");
             assert!(as_it_came(message["params"]["arguments"].as_object().unwrap()).is_err(), "{bad:.40}");
         }
+        // The order in which another SDK writes, with an id among the arguments.
+        let other = r#"{"method":"tools/call","params":{"name":"find_action","arguments":{"match":{"id":"9","name":"x"},
+            "text":"\ud800"}},"jsonrpc":"2.0","id":7}"#;
+        let message: Value = serde_json::from_slice(&checked(other.as_bytes().to_vec())).unwrap();
+        assert_eq!((&message["id"], &message["params"]["name"]), (&json!(7), &json!("find_action")));
         let mut not_text = call(r#"{"text":"?"}"#).into_bytes();
         let at = not_text.iter().position(|b| *b == b'?').unwrap();
         not_text[at] = 0xff;

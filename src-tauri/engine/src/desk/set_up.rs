@@ -185,7 +185,7 @@ impl Desk {
         let (record, _) = self.existing(name).await?;
         self.present(&record.environment, "removing a destination").await?;
         self.ledger().remove_destination(name, &self.core.owner, self.now()).await?;
-        self.core.keychain.remove_login(name).await
+        self.core.destinations.forget_login(name).await
     }
 
     pub(super) async fn existing(&self, name: &str) -> Result<(DestinationRecord, String), Failure> {
@@ -288,12 +288,15 @@ impl Desk {
         let user = user_name(&record)?;
         let secret = &self.core.destinations.completed(name, connector.as_ref(), secret).await?;
         let login = self.core.destinations.try_login(connector.as_ref(), &user, secret).await??;
-        let steps = Steps::new(tell);
-        let checked = connector.check(&login, &|p| steps.step(p)).await;
-        if checked.is_ok() || connector.oauth().is_some() {
+        let granted = connector.oauth().is_some();
+        if granted {
             self.core.destinations.keep_login(&record, secret).await?;
         }
-        let whoami = checked.map_err(|e| setup_failure(&e))?;
+        let steps = Steps::new(tell);
+        let whoami = connector.check(&login, &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
+        if !granted {
+            self.core.destinations.keep_login(&record, secret).await?;
+        }
         self.go_on(&record).await?;
         Ok(DestinationTest { steps: steps.finish(), ..tested(name, account, whoami) })
     }

@@ -205,11 +205,21 @@ impl WatchedMailbox {
             return Err(Failure::bad_input(FIELD, format!("{} has no mailbox any more", self.destination)));
         };
         let mut opened = letterbox.open(&reached.login).await;
-        if opened.as_ref().is_err_and(MailboxError::is_login)
-            && let Some(anew) = self.intake.destinations.reach_anew(&reached).await?
-        {
-            reached = anew?;
-            opened = letterbox.open(&reached.login).await;
+        if opened.as_ref().is_err_and(MailboxError::is_login) {
+            match self.intake.destinations.reach_anew(&reached).await? {
+                Some(Ok(anew)) => {
+                    reached = anew;
+                    opened = letterbox.open(&reached.login).await;
+                }
+                // The mailbox said no and there is nothing else to log in with: it rests as after any other no.
+                Some(Err(none)) => {
+                    let failure = Failure::from(none);
+                    let until = Instant::now() + REST_AFTER_REFUSAL;
+                    self.rest = Some(Rest { login: reached.login, until, tries: tries + 1, failure: failure.clone() });
+                    return Err(failure);
+                }
+                None => {}
+            }
         }
         match opened {
             Ok(letters) => {

@@ -17,6 +17,8 @@ pub struct Receiver {
     pub keeps_id: bool,
     /// Whether `GET {path}/{id}` is answered.
     pub can_be_asked: bool,
+    /// Whether what it answers to a question names the id.
+    pub names_the_id: bool,
     /// How long an id is kept, in seconds.
     pub kept_seconds: i64,
     kept: HashMap<String, (i64, Vec<u8>, Option<ApiAnswer>)>,
@@ -32,6 +34,7 @@ impl Receiver {
             secret: secret.to_owned(),
             keeps_id: false,
             can_be_asked: false,
+            names_the_id: true,
             kept_seconds: 168 * 3600,
             kept: HashMap::new(),
         }
@@ -98,6 +101,13 @@ impl App for Receiver {
 }
 
 impl Receiver {
+    fn about(&self, id: &str, mut body: Value) -> Value {
+        if self.names_the_id {
+            body["webhook-id"] = json!(id);
+        }
+        body
+    }
+
     fn answer(&mut self, request: &ApiRequest, world: &mut ApiWorld) -> ApiAnswer {
         let now = world.now();
         if request.method == "GET" {
@@ -105,10 +115,10 @@ impl Receiver {
             return match self.kept.get(id).filter(|_| self.can_be_asked && !world.hides()) {
                 Some((_, _, Some(answer))) => {
                     let number = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default()["id"].clone();
-                    ApiAnswer::json(200, &json!({ "id": number, "webhook-id": id }))
+                    ApiAnswer::json(200, &self.about(id, json!({ "id": number })))
                 }
                 Some((_, _, None)) => problem(409, "still running"),
-                None => ApiAnswer::json(404, &json!({ "title": "never seen", "webhook-id": id })),
+                None => ApiAnswer::json(404, &self.about(id, json!({ "title": "never seen" }))),
             };
         }
         if request.method != "POST" || request.path() != PATH {

@@ -2,9 +2,9 @@
 //! only its owner knows what it promises.
 //!
 //! A receiver that can be asked answers `GET {endpoint}/{id}`: 200 with JSON for what it took, 404 with JSON for what it
-//! never saw, 409 or 425 for what it is still busy with (shared/contracts/crm.md 2.24). It may repeat the id as `webhook-id`;
-//! a 200 that does not is believed only where an id that nobody ever used is answered with 404. That the path is there at
-//! all is tried by the connection test. The question carries no signature, as a signature has a time and a question is
+//! never saw, 409 or 425 for what it is still busy with (shared/contracts/crm.md 2.24). It should repeat the id as
+//! `webhook-id`: a 200 that does not is believed only where an id that nobody ever used is answered with 404, and a 404 that
+//! does not is no absence once something was handed over, as any framework says it of a path that it lacks. The question carries no signature, as a signature has a time and a question is
 //! asked for weeks; the id is 122 random bits that only the receiver and we know.
 
 use crate::mail_api::{Steps, reach};
@@ -26,7 +26,7 @@ use countersign_domain::{
     Sighting, Timestamp, Wire,
 };
 use hmac::{Hmac, Mac as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::Sha256;
 use std::path::Path;
 use std::time::Duration;
@@ -57,8 +57,8 @@ pub(crate) const PROVIDER: Provider = Provider {
                 "choice",
                 "none",
                 &CONTRACTS[..],
-                "keeps_id: a repeat under the same id does nothing more. look_up: GET ADDRESS/ID answers 200 with JSON for what it \
-                 took, 404 with JSON for what it never saw",
+                "keeps_id: a repeat under the same id does nothing more. look_up: GET ADDRESS/ID answers 200 for what it took, 404 \
+                 for what it never saw, with JSON that repeats the id as webhook-id",
             ),
             field("keeps_id_hours", "It keeps an id for", "number", "168", &[], "Hours; with keeps_id"),
         ]);
@@ -187,7 +187,7 @@ impl Connector for Webhook {
         reach(&self.site, &steps).await?;
         if self.config.looks_up {
             steps.begin("http_look_up", "Asking for an id that was never used");
-            let said = match self.ask_for(NEVER_USED).await {
+            let said = match self.ask_for(SOME_ID).await {
                 Ok(reply) if knows_nothing(&reply) => None,
                 Ok(reply) => {
                     Some(format!("it answered {} and not 404 with JSON, as `contract` promises", reply.status))
@@ -224,11 +224,11 @@ impl Connector for Webhook {
         let credentials = Credentials::none()
             .with("webhook-timestamp", seconds.to_string())
             .with("webhook-signature", format!("v1,{signature}"));
-        let poised = self.site.approach(request, &credentials, at, Value::Null).await;
+        let poised = self.site.approach(request, &credentials, at, json!({ "handed_over": true })).await;
         poised.map(Poised::Http).map_err(halted)
     }
 
-    async fn look(&self, order: &Countersigned, _login: &Login, _noted: &[Value]) -> Sighting {
+    async fn look(&self, order: &Countersigned, _login: &Login, noted: &[Value]) -> Sighting {
         if !self.config.looks_up {
             return Sighting::cannot_tell("this receiver cannot be asked");
         }
@@ -245,13 +245,18 @@ impl Connector for Webhook {
         match (reply.status, &body) {
             (200, Some(body)) if !says_error(body) => {
                 // One that names no id might say so of any: it is asked for one that nobody ever used.
-                if named.is_none() && !self.ask_for(NEVER_USED).await.is_ok_and(|reply| knows_nothing(&reply)) {
+                let other = never_used(key.as_str());
+                if named.is_none() && !self.ask_for(&other).await.is_ok_and(|reply| knows_nothing(&reply)) {
                     return Sighting::cannot_tell("the receiver says that it has what was never sent, too");
                 }
                 let text = "The receiver was asked and says that it has it.";
                 let mut receipt = answer_receipt(reference(body), text);
                 receipt.kind = ReceiptKind::Lookup;
                 Sighting::Found(receipt)
+            }
+            // Any framework says 404 of a path that it does not know. Before anything was handed over that does no harm.
+            _ if knows_nothing(&reply) && named.is_none() && !noted.is_empty() => {
+                Sighting::cannot_tell("the receiver answered 404 without repeating our id, which proves nothing")
             }
             _ if knows_nothing(&reply) => {
                 Sighting::NotSeen { looked: "The receiver was asked and says that it never saw it.".into() }
@@ -270,8 +275,16 @@ impl Webhook {
     }
 }
 
-/// No key of ours: ours are made by a hash and carry a version.
-const NEVER_USED: &str = "00000000-0000-0000-0000-000000000000";
+/// For the connection test, which has no key at hand.
+const SOME_ID: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
+
+/// An id of the same form that nobody ever used: one digit of a key is another one.
+fn never_used(key: &str) -> String {
+    let mut id = key.to_owned();
+    let last = id.pop();
+    id.push(if last == Some('0') { '1' } else { '0' });
+    id
+}
 
 /// 404 in the receiver's own words, or in none. A page is somebody else's.
 fn knows_nothing(reply: &HttpReply) -> bool {

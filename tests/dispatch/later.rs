@@ -53,6 +53,22 @@ async fn f39_what_was_approved_for_a_time_goes_then_and_both_times_are_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn f39_a_draft_that_is_read_after_its_time_holds_the_approval_until_somebody_looked() {
+    let office = Office::with(Setup { undo_seconds: 0, ..Setup::default() }).await;
+    let id = proposed(&office, berlin("2026-11-02T11:00")).await;
+    office.later(HOUR);
+    let doc = office.doc(id).await;
+    let passed = doc.findings.iter().find(|f| f.code == "time_passed").expect("it is shown");
+    assert!(passed.holds && passed.text.contains("2026-11-02 11:00 in Europe/Berlin"), "{passed:?}");
+    assert!(doc.findings.iter().all(|f| f.code != "sent_later"), "nothing says that it goes at a time that is over");
+    let hash = doc.payload_hash;
+    assert!(office.desk.approve(id, &hash, &[]).await.is_err());
+    office.approve(id).await;
+    office.dispatcher().await.tick().await;
+    assert_eq!((office.state(id).await, office.effects(id).await), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn f39_an_approval_for_a_time_counts_from_then_and_can_be_taken_back_until_then() {
     let office = Office::with(Setup::default()).await;
     let id = proposed(&office, berlin("2026-11-09T10:15")).await;

@@ -10,6 +10,7 @@ use countersign_domain::canonical::sha256;
 use countersign_domain::email::EmailView;
 use countersign_domain::risk::automatic::{self, Automatic};
 use countersign_domain::risk::{self, Finding, Weight};
+use countersign_domain::send_at::SendAt;
 use countersign_domain::{ActionId, Conversation, DeliveryId, Mailbox, Payload, Standing, State};
 use countersign_ledger::{Cleared, Detail, JournalRow, Related};
 use serde::{Deserialize, Serialize};
@@ -185,6 +186,13 @@ fn daily_limit(related: &[Related], now: countersign_domain::Timestamp) -> Optio
     })
 }
 
+/// A draft that was read too late: what is approved now goes now, and not at the time it was written for.
+fn time_passed(when: &SendAt, now: countersign_domain::Timestamp) -> Option<Finding> {
+    let due = when.resolve().ok().filter(|due| due.at <= now)?;
+    let text = format!("Its time, {}, has passed: it goes as soon as you approve.", when.both(due));
+    Some(Finding { code: "time_passed", field: "send_at".into(), weight: Weight::Stop, holds: true, text })
+}
+
 /// The customer wrote again since the source made this draft, and the source made no other one.
 fn wrote_again(detail: &Detail) -> Option<Finding> {
     let told = |row: &&JournalRow| {
@@ -288,6 +296,10 @@ impl Desk {
     async fn mail_findings(&self, detail: &Detail, email: &EmailView, open: bool) -> Result<Vec<Finding>, Failure> {
         let known = self.known(detail, email).await?;
         let mut all = risk::findings(email, detail.conversation.as_ref(), &known);
+        if open && let Some(passed) = email.send_at.as_ref().and_then(|when| time_passed(when, self.now())) {
+            all.retain(|f| f.code != "sent_later");
+            all.push(passed);
+        }
         if let Some(checked) = self.checked(detail).await? {
             all.extend(checked.findings(email, &known.own_domains));
             let by_mailbox = checked.automatic.as_deref().and_then(Automatic::named);

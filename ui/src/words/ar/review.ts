@@ -187,6 +187,7 @@ export const review: Like<typeof source> = {
     parent_missing: "لم توجد الرسالة",
     parent_differs: "الرسالة تختلف",
     sent_later: "يُرسل لاحقًا",
+    time_passed: "انقضى موعده",
     automatic_message: "رسالة آلية",
     daily_limit: "الحد اليومي",
     calendar_method_differs: "طريقة التقويم مختلفة",

@@ -187,6 +187,7 @@ export const review: Like<typeof source> = {
     parent_missing: "Nachricht nicht gefunden",
     parent_differs: "Nachricht weicht ab",
     sent_later: "Geht später",
+    time_passed: "Zeit ist vorbei",
     automatic_message: "Automatische Nachricht",
     daily_limit: "Tageslimit",
     calendar_method_differs: "Kalendermethode weicht ab",

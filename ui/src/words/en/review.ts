@@ -185,6 +185,7 @@ export const review = {
     parent_missing: "Message not found",
     parent_differs: "Message differs",
     sent_later: "Goes later",
+    time_passed: "Its time has passed",
     automatic_message: "Automatic message",
     daily_limit: "Daily limit",
     calendar_method_differs: "Calendar method differs",

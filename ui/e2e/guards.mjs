@@ -2,7 +2,7 @@
 // the time before a bar arms, keys that are held or belong to an input method.
 
 import assert from "node:assert/strict";
-import { DRAFT, approvals, armed, draftText, key, listFocus, state, tabTo, until } from "./hands.mjs";
+import { DRAFT, approvals, armed, atOnce, draftText, key, listFocus, state, tabTo, until } from "./hands.mjs";
 import { press, tick } from "./screens.mjs";
 
 const payload = (page, id) => page.evaluate((x) => window.__fake.payload(x), id);
@@ -129,9 +129,7 @@ export const guards = [
     await press(page, "Control+Enter");
     await page.waitForSelector("[data-toast]");
     // The same place on screen that was pressed to approve: the second half of a double press must not end the time to undo.
-    await page.click("[role=option] >> nth=0");
-    await page.waitForSelector("[data-do=send-now]");
-    const early = await page.evaluate(() => {
+    const early = await atOnce(page, () => document.querySelector("[role=option]").click(), "[data-do=send-now]", () => {
       const button = document.querySelector("[data-do=send-now]");
       const was = button.getAttribute("aria-disabled");
       button.click();
@@ -149,9 +147,7 @@ export const guards = [
     await armed(page);
     await press(page, "Control+Enter");
     await until("approved", async () => (await state(page, "A-2041")) === "approved");
-    await page.evaluate(() => (location.hash = "#/on-the-way/A-2041"));
-    await page.waitForSelector(".act [data-do=send-now]");
-    const early = await page.evaluate(() => {
+    const early = await atOnce(page, () => void (location.hash = "#/on-the-way/A-2041"), ".act [data-do=send-now]", () => {
       const button = document.querySelector(".act [data-do=send-now]");
       const was = button.getAttribute("aria-disabled");
       button.click();
@@ -167,10 +163,10 @@ export const guards = [
   ["f18_approving_all_waits_for_every_document_of_the_request", bundle, async (page) => {
     const ids = await ready(page);
     const other = ids.find((id) => id !== "A-2043");
-    await redraft(page, other, "Other words, not in the focus.");
-    await page.waitForSelector("[data-armed=false]");
-    await page.keyboard.press("Control+Shift+Enter");
-    await page.evaluate(() => document.querySelector("[data-do=approve-all]").click());
+    await atOnce(page, `() => void window.__fake.redraft(${JSON.stringify(other)}, "Other words, not in the focus.")`, "[data-armed=false]", () => {
+      window.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, shiftKey: true, bubbles: true }));
+      document.querySelector("[data-do=approve-all]").click();
+    });
     await none(page, ids);
     await armed(page);
     await press(page, "Control+Shift+Enter");
@@ -178,9 +174,9 @@ export const guards = [
   }],
   ["f18_a_key_that_is_held_down_never_approves_all", bundle, async (page) => {
     const ids = await ready(page);
-    await redraft(page, ids.find((id) => id !== "A-2043"), "Other words.");
-    await page.waitForSelector("[data-armed=false]");
-    for (const name of ["Control", "Shift", "Enter"]) await page.keyboard.down(name);
+    for (const name of ["Control", "Shift"]) await page.keyboard.down(name);
+    await atOnce(page, `() => void window.__fake.redraft(${JSON.stringify(ids.find((id) => id !== "A-2043"))}, "Other words.")`, "[data-armed=false]", () => true);
+    await page.keyboard.down("Enter");
     await armed(page);
     // Chromium marks every further press without a release as a repeat.
     for (let i = 0; i < 5; i++) await page.keyboard.down("Enter");

@@ -9,7 +9,9 @@ export const state = (page, id) => page.evaluate((x) => window.__fake.state(x), 
 export const approvals = (page, id) => page.evaluate((x) => window.__fake.approvals(x), id);
 export const focused = (page) => page.evaluate(() => ({ heading: document.activeElement?.hasAttribute("data-heading") ?? false, text: document.activeElement?.textContent?.trim() ?? "", tag: document.activeElement?.tagName ?? "", lost: document.activeElement === document.body }));
 export const said = (page, where) => page.textContent(`[data-${where}]`);
-export const until = async (what, check, ms = 4000) => {
+/** Long enough for a machine that has other work: a check that waits longer finds nothing new. */
+const PATIENCE = 30_000;
+export const until = async (what, check, ms = PATIENCE) => {
   const end = Date.now() + ms;
   for (;;) {
     if (await check()) return;
@@ -33,6 +35,22 @@ export const tabTo = async (page, selector, most = 60) => {
   }
   assert.fail(`Tab never reached ${selector}`);
 };
+
+/**
+ * Runs `act` in the page in the same moment in which `selector` is there for the first time, so that no slow machine turns
+ * "too early" into "in time". `begin` is run in the page first.
+ */
+export const atOnce = (page, begin, selector, act) =>
+  page.evaluate(`new Promise((done, failed) => {
+    const end = performance.now() + 20_000;
+    const look = () => {
+      if (document.querySelector(${JSON.stringify(selector)})) return done((${act})());
+      if (performance.now() > end) return failed(new Error("never seen: " + ${JSON.stringify(selector)}));
+      requestAnimationFrame(look);
+    };
+    (${begin})();
+    look();
+  })`);
 
 /** A key as the page sees it, with what a real keyboard cannot be made to say: repeat, composition. */
 export const key = (page, more) => page.evaluate((x) => (document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, cancelable: true, ...x })), more);

@@ -1,7 +1,7 @@
 // Ways through the window by keyboard alone, and the guards around an approval. Each ends in what the engine holds.
 
 import assert from "node:assert/strict";
-import { DRAFT, approvals, armed, draftText, focused, listFocus, said, state, tabTo, until } from "./hands.mjs";
+import { DRAFT, approvals, armed, atOnce, draftText, focused, listFocus, said, state, tabTo, until } from "./hands.mjs";
 import { press, tick } from "./screens.mjs";
 
 export const journeys = [
@@ -31,7 +31,7 @@ export const journeys = [
     await armed(page);
     await press(page, "Control+Enter");
     await until("focus on the next card's heading", async () => (await focused(page)).heading && (await focused(page)).text.startsWith("Reklamation"));
-    await until("accepted", async () => (await state(page, "A-2041")) === "accepted", 6000);
+    await until("accepted", async () => (await state(page, "A-2041")) === "accepted");
     await until("said", async () => (await times("Sent: accepted by Office mailbox")) > 0);
     assert.equal((await focused(page)).lost, false);
     assert.equal(await times("Approved, waiting"), 1, (await log()).join(" | "));
@@ -40,7 +40,7 @@ export const journeys = [
     await page.waitForSelector("[data-shown=A-2049]", { state: "attached" });
     await armed(page);
     await press(page, "Control+Enter");
-    await until("unknown", async () => (await state(page, "A-2049")) === "unknown", 6000);
+    await until("unknown", async () => (await state(page, "A-2049")) === "unknown");
     await until("said", async () => (await times("Outcome unknown - needs you")) > 0);
     assert.equal(await times("Outcome unknown - needs you"), 1, (await log()).join(" | "));
     assert.equal(await times("Approved, waiting"), 2);
@@ -52,7 +52,7 @@ export const journeys = [
     await armed(page);
     await press(page, "Control+Enter");
     await until("approved", async () => /^Freigegeben, wartet\. Noch ist nichts hinausgegangen/.test((await said(page, "assertive")) ?? ""));
-    await until("accepted", async () => /Gesendet: angenommen von Office mailbox/.test((await said(page, "polite")) ?? ""), 6000);
+    await until("accepted", async () => /Gesendet: angenommen von Office mailbox/.test((await said(page, "polite")) ?? ""));
   }],
   ["f18_enter_and_two_clicks_in_the_same_instant_give_one_approval", { hash: "#/awaiting/A-2041" }, async (page) => {
     await armed(page);
@@ -70,8 +70,14 @@ export const journeys = [
     await armed(page);
     await listFocus(page);
     await page.keyboard.press("j");
-    await page.keyboard.press("k");
-    await page.keyboard.press("Control+Enter");
+    await page.waitForSelector("[data-shown=A-2042]", { state: "attached" });
+    await armed(page);
+    await atOnce(
+      page,
+      () => window.dispatchEvent(new KeyboardEvent("keydown", { key: "k", bubbles: true })),
+      "body:has([data-shown=A-2041]) [data-region=approval][data-armed=false]",
+      () => void window.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true })),
+    );
     await tick(page);
     assert.equal(await state(page, "A-2041"), "prepared");
     await armed(page);
@@ -81,9 +87,7 @@ export const journeys = [
   }],
   ["f18_a_newer_draft_disarms_the_button", { hash: "#/awaiting/A-2041" }, async (page) => {
     await armed(page);
-    await page.evaluate(() => window.__fake.redraft("A-2041", "Other words."));
-    await page.waitForSelector("[data-armed=false]");
-    await page.keyboard.press("Control+Enter");
+    await atOnce(page, () => void window.__fake.redraft("A-2041", "Other words."), "[data-armed=false]", () => void window.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true })));
     await tick(page);
     assert.equal(await state(page, "A-2041"), "prepared");
   }],
@@ -143,7 +147,7 @@ export const journeys = [
     await tabTo(page, DRAFT);
     await page.keyboard.type("wrong price ");
     await page.evaluate(() => window.__fake.redraft("A-2041", "A newer draft."));
-    await page.waitForSelector("[role=alert] >> text=A newer version 2 came");
+    await page.waitForSelector("[data-newer] >> text=A newer version 2 came");
     assert.match(await draftText(page), /wrong price/);
   }],
   ["r24_an_unknown_is_settled_by_keyboard_with_evidence", {}, async (page) => {

@@ -320,8 +320,7 @@ export const writing = [
   }],
   ["r12_the_pages_of_a_pdf_are_drawn_and_nothing_is_fetched", at, async (page) => {
     await armed(page);
-    const asked = [];
-    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    const left = leaving(page);
     await page.click("[data-do=file]");
     await page.waitForSelector("[data-pdf='1']");
     assert.match(await page.textContent(".fileview"), /Page 1 of 2/);
@@ -333,7 +332,7 @@ export const writing = [
     await press(page, "Enter");
     await page.waitForSelector("[data-pdf='2']");
     assert.notEqual(await ink(), first);
-    assert.deepEqual(asked.filter((path) => !path.startsWith("/assets/")), []);
+    assert.deepEqual(left().map((url) => new URL(url).pathname).filter((path) => !path.startsWith("/assets/")), []);
   }],
   ["r12_a_broken_a_locked_or_another_file_is_told_in_words", { hash: "#/edit/A-2041" }, async (page) => {
     await page.waitForSelector(DRAFT);

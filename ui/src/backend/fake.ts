@@ -12,10 +12,12 @@ import type { ProbeStep } from "../bindings/ProbeStep";
 import { bytesOf } from "../lib/base64";
 import { emailOf } from "../lib/payload";
 import { placeholders } from "../lib/placeholders";
+import { momentOf } from "../lib/sendat";
 import type { Backend, View } from "./index";
 import { insightsOf, pastRows, tallyOf } from "./fake-counts";
 import { OWNER, ago, destinations, email, finding, notTakenRows, seeds, seq } from "./fake-data";
 import { fakeFiles } from "./fake-files";
+import { sandbox } from "./fake-sandbox";
 import { setUp } from "./fake-setup";
 
 const ask = new URLSearchParams(typeof location === "undefined" ? "" : location.search);
@@ -64,7 +66,7 @@ function offersOf(doc: ActionDoc): OfferDoc[] {
   if (doc.state === "unknown" || doc.state === "closed_unknown") {
     const open = doc.state === "unknown";
     const list = [
-      offer("ask", true, "Only looks. Sends nothing. Settles most cases within 10 minutes.", open),
+      offer("ask", true, "Only looks. Sends nothing. Settles most cases within 10 minutes.", open && doc.contract?.certainty !== 3),
       doc.contract?.certainty === 3 ? offer("finish", open && doc.attempts.length < 3, `${doc.destination} answers a repeat with the first result until 10:15 tomorrow. If the first one got through you get its receipt.`, open) : offer("finish", false, `Not offered. This mailbox can’t recognise a repeat, so ${who} could get it twice.`),
       offer("happened", open, `For example, ${who} answered. Recorded as accepted, on your word.`),
       offer("did_not_happen", open, doc.revised ? `Not offered. ${doc.revised_by} follows it, so this one never goes again.` : `You sign it. The same message goes again; ${who} may get it twice if you are wrong.`),
@@ -106,7 +108,8 @@ function row(doc: ActionDoc): ActionRow {
     payload_version: doc.payload_version,
     finding: heavy,
     findings_open: doc.findings.filter((f) => f.holds && !f.cleared).length,
-    next: doc.next,
+    // As the ledger has it: a line does not know its payload, so what goes within the hour looks like a hold.
+    next: doc.next?.what === "scheduled" ? { what: Date.parse(doc.next.at ?? "") - Date.now() < 3_600_000 ? "undo_ends" : "scheduled", at: doc.next.at, text: "" } : doc.next,
     asked: doc.lookups.length,
     receipt: doc.receipt?.reference ?? null,
   };
@@ -228,7 +231,7 @@ export async function makeFake(): Promise<Backend> {
       another_dispatcher: flag("other"),
       locked,
       no_keychain: flag("nokeychain") && homed ? "Start a key store such as gnome-keyring, or set one up with a passphrase." : null,
-      destinations: mailboxes.filter((m) => m.environment === environment).map((m) => ({ ...m, health: flag("down") ? "paused" : m.health })),
+      destinations: mailboxes.filter((m) => m.environment === environment).map((m) => ({ ...m, undo_seconds: flag("undo") ? undoSeconds : m.undo_seconds, health: flag("down") ? "paused" : m.health })),
       quiet: false,
       seq: seq(at) as Overview["seq"],
       now: new Date().toISOString(),
@@ -313,7 +316,9 @@ export async function makeFake(): Promise<Backend> {
         const open = [...new Set(placeholders(mail[field] ?? "").map((place) => place.text))];
         return open.length ? [finding("unfilled_placeholder", field, "look", `Still to be filled: ${open.join(", ")}.`, true)] : [];
       });
-      return [...get(id).findings.filter((f) => f.code !== "unfilled_placeholder"), ...unfilled, ...added.map(({ box, i }) => finding("first_time", `cc[${i}].email`, "note", `You have never written to ${box.email}.`, false))];
+      const due = mail.send_at && momentOf(mail.send_at);
+      const when = mail.send_at ? [finding("sent_later", due ? "send_at" : "send_at.local", due ? "note" : "stop", due ? `Goes at ${mail.send_at.local.replace("T", " ")} in ${mail.send_at.zone} (UTC${due.offset}), which is ${new Date(due.at).toISOString().slice(0, 19)}Z.` : "Its time is no time there.", !due)] : [];
+      return [...get(id).findings.filter((f) => f.code !== "unfilled_placeholder" && f.code !== "sent_later"), ...unfilled, ...when, ...added.map(({ box, i }) => finding("first_time", `cc[${i}].email`, "note", `You have never written to ${box.email}.`, false))];
     },
     async clearFinding(id, code, field) {
       const doc = get(id);
@@ -324,6 +329,8 @@ export async function makeFake(): Promise<Backend> {
     async edit(id, replaces, payload) {
       const doc = get(id);
       if (doc.payload_version !== replaces) refuse("conflict", `Version ${doc.payload_version} is current.`, { action: id });
+      const at = emailOf(payload).send_at;
+      if (at && !momentOf(at)) refuse("bad_input", "That is no time, or two.", { field: "send_at.local" });
       doc.first_payload ??= doc.payload;
       doc.previous_payload = doc.payload_version > 1 && doc.payload !== doc.first_payload ? doc.payload : null;
       doc.findings = await fake.findings(id, payload);
@@ -346,9 +353,13 @@ export async function makeFake(): Promise<Backend> {
       doc.approvals.push({ id: `ap-${id}-${doc.approvals.length}`, by: OWNER, device: "this laptop", at: now, payload_version: doc.payload_version, payload_hash: payloadHash, wire_hash: "9d".repeat(32), expires_at: ago(-3 * 24 * 60), counts: true });
       doc.state = "approved";
       const hold = doc.crossed_once ? 0 : undoSeconds;
-      doc.next = hold ? { what: "undo_ends", at: ago(0, -hold), text: "" } : null;
+      const at = emailOf(doc.payload).send_at;
+      const due = at ? (momentOf(at)?.at ?? 0) : 0;
+      const waits = Math.max(hold * 1000, due - Date.now());
+      doc.next = due > Date.now() + hold * 1000 ? { what: "scheduled", at: new Date(due).toISOString(), text: `Goes at ${at?.local.replace("T", " ")} in ${at?.zone}. Undo puts it back.` } : hold ? { what: "undo_ends", at: ago(0, -hold), text: "" } : null;
       note(doc, "approved", OWNER, `You approved version ${doc.payload_version}. Held ${hold} s.`);
-      later(id, hold * 1000 + 20, () => leave(doc));
+      // A browser's timer counts to 24 days; what goes later does not go here.
+      if (waits < 2_000_000_000) later(id, waits + 20, () => leave(doc));
       tell([id], null);
       return shown(doc);
     },
@@ -444,7 +455,7 @@ export async function makeFake(): Promise<Backend> {
       } else doc.state = "closed_unknown";
       doc.next = null;
       note(doc, verdict, OWNER, evidence || "You stopped asking.");
-      tell([id], verdict === "happened" ? `Accepted, on your word.` : null);
+      tell([id], verdict === "happened" ? "settled" : null);
       return shown(doc);
     },
     async revise(id) {
@@ -534,9 +545,29 @@ export async function makeFake(): Promise<Backend> {
   // The browser tests reach in here to play the engine's part: a newer draft, a click on a notification.
   Object.assign(window, {
     __fake: {
+      /** What the engine alone decides about everything: frozen, sending, the key. */
+      set(what: { frozen?: string | null; sending?: boolean; locked?: boolean; health?: string }) {
+        if (what.frozen !== undefined) frozen = what.frozen;
+        if (what.sending !== undefined) sending = what.sending;
+        if (what.locked !== undefined) locked = what.locked;
+        for (const one of mailboxes) if (what.health !== undefined && one.name === "Office mailbox") one.health = what.health;
+        tell([], null);
+      },
+      find(id: string, code: string, field: string, text: string) {
+        get(id).findings.push(finding(code, field, "stop", text, true));
+        tell([id], null);
+      },
+      /** An action comes to another state by itself. */
+      become(id: string, state: string, reason: string, what: string) {
+        const doc = get(id);
+        doc.state = state;
+        doc.reason = reason;
+        note(doc, what, "worker", reason);
+        tell([id], what);
+      },
       open: (id: string) => opens.forEach((to) => to(id)),
       go: (screen: string) => goes.forEach((to) => to(screen)),
-      quit: () => quits.forEach((to) => to([...docs.values()].filter((doc) => doc.state === "approved" && doc.next?.what === "undo_ends").length)),
+      quit: () => quits.forEach((to) => to([...docs.values()].filter((doc) => doc.state === "approved" && row(doc).next?.what === "undo_ends").length)),
       async redraft(id: string, text: string, more: object = {}) {
         const doc = get(id);
         doc.payload = { ...(doc.payload as object), text, ...more };
@@ -556,14 +587,4 @@ export async function makeFake(): Promise<Backend> {
     },
   });
   return fake;
-}
-
-function sandbox(): ReturnType<typeof seeds> {
-  const pretend = (id: string, name: string, address: string, subject: string, theirs: string, ours: string) =>
-    email(id, { name, email: address, subject, theirs, ours, minutes: 0 }, { environment: "sandbox", destination: "Sandbox", source: "Sandbox agent", draft: { source: "Sandbox agent", run_id: null, model: null, reason: null, at: ago(0) } });
-  return [
-    pretend("A-1", "Robin Sample", "robin@sample.example", "Do you repair chairs?", "Hello,\n\nI have four oak dining chairs with loose joints. Do you repair chairs, and roughly what would it cost?\n\nThank you,\nRobin", "Hello Robin,\n\nYes, we do. Regluing loose joints is usually 45 € a chair, and four chairs take about a week.\n\nCould you send two photos of the joints? Then I can give you a firm price.\n\nKind regards,\nYou"),
-    pretend("A-2", "Alex Example", "alex@example.example", "Please change my delivery address", "Hello, I moved. Alex", "Hello Alex,\n\nI have changed the address. The next delivery comes to the new one on Monday.\n\nKind regards,\nYou"),
-    pretend("A-3", "Kim Muster", "kim@muster.example", "Opening hours in December", "Are you open on the 24th? Kim", "Hello Kim,\n\nWe are open until noon on 24 December.\n\nKind regards,\nYou"),
-  ];
 }

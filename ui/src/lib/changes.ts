@@ -3,11 +3,12 @@
 import { type Fields, type FileFacts, type Mailbox, sameFile } from "./payload";
 import { htmlChanges, htmlPutBack, linked } from "./prose/parts";
 import { type Run, textChanges } from "./runs";
+import { type SendAt, wallText } from "./sendat";
 
 export { type Run, textChanges };
 
 export type Change = {
-  where: "text" | "subject" | "to" | "cc" | "bcc" | "files" | "html";
+  where: "text" | "subject" | "to" | "cc" | "bcc" | "files" | "html" | "send_at";
   removed: string;
   added: string;
   /** Paragraph, from 1; 0 outside the text. */
@@ -15,6 +16,8 @@ export type Change = {
   /** Position in the changes of that part, so that one change can be put back; -1: the whole of it. */
   at: number;
 };
+
+const timeText = (when: SendAt | null | undefined) => (when ? `${wallText(when.local)} ${when.zone}${when.offset ? ` (UTC${when.offset})` : ""}` : "");
 
 function paragraphAt(text: string): number {
   return (text.match(/\n\s*\n/g)?.length ?? 0) + 1;
@@ -32,6 +35,8 @@ export function changes(before: Fields, after: Fields): Change[] {
   const out: Change[] = [];
   for (const where of ["to", "cc", "bcc"] as const) out.push(...boxChanges(where, before[where], after[where]));
   if (before.subject !== after.subject) out.push({ where: "subject", removed: before.subject, added: after.subject, paragraph: 0, at: -1 });
+  const [was, is] = [timeText(before.send_at), timeText(after.send_at)];
+  if (was !== is) out.push({ where: "send_at", removed: was, added: is, paragraph: 0, at: -1 });
   for (const file of before.files) if (!after.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: file.filename, added: "", paragraph: 0, at: -1 });
   for (const file of after.files) if (!before.files.some((x) => sameFile(x, file))) out.push({ where: "files", removed: "", added: file.filename, paragraph: 0, at: -1 });
   if ((before.html === null) !== (after.html === null)) out.push({ where: "html", removed: before.html ?? "", added: after.html ?? "", paragraph: 0, at: -1 });
@@ -69,6 +74,7 @@ export function changes(before: Fields, after: Fields): Change[] {
 export function putBack(before: Fields, after: Fields, change: Change): Fields {
   const next = structuredClone(after);
   if (change.where === "subject") next.subject = before.subject;
+  else if (change.where === "send_at") next.send_at = before.send_at;
   else if (change.where === "html") {
     if (before.html === null || after.html === null) next.html = before.html;
     else Object.assign(next, htmlPutBack(before, after, change));

@@ -8,7 +8,7 @@ export type Unseen = { name: string; removed: string; added: string };
 export type Difference = { changes: Change[]; text: Run[] | null; unseen: Unseen[] };
 
 type Loose = Record<string, unknown>;
-const drawn = new Set(["to", "cc", "bcc", "subject", "text", "attachments"]);
+const drawn = new Set(["to", "cc", "bcc", "subject", "text", "attachments", "send_at"]);
 
 function plain(value: unknown): string {
   if (value === null || value === undefined) return "";

@@ -20,11 +20,11 @@ export function sentences(news: readonly NewsDoc[], docs: ReadonlyMap<string, Ac
   const first = docs.get(drafts[0] ?? "");
   if (drafts.length > 1) out.push(w.saidDrafts(drafts.length));
   else if (first) out.push(w.saidDraft(whoOf(first)));
-  const told = new Set<string>();
-  for (const { action, what } of news) {
+  // Several of one action that arrive together are one sentence: what it came to.
+  const last = new Map(news.filter((one) => one.what !== "draft_waiting").map((one) => [one.action, one.what]));
+  for (const [action, what] of last) {
     const doc = docs.get(action);
-    if (!doc || what === "draft_waiting" || told.has(`${action} ${what}`)) continue;
-    told.add(`${action} ${what}`);
+    if (!doc) continue;
     if (what === "accepted") out.push(w.saidAccepted(doc.destination, moment(doc.receipt?.at ?? doc.changed_at, now)));
     else if (what === "unknown") out.push(handedOverAgain(doc.attempts) ? w.saidUnknownAgain(whoOf(doc)) : w.saidUnknown(whoOf(doc)));
     else out.push(w.saidState(whoOf(doc), standing(doc, now, owner).label));

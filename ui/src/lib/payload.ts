@@ -2,6 +2,7 @@
 // saving without a change gives the same bytes (F14).
 
 import { w } from "../words";
+import { type SendAt, sendAtOf } from "./sendat";
 
 export type Mailbox = { name?: string | null; email: string };
 export type FileFacts = { filename: string; content_type?: string; size?: number; sha256?: string; base64?: string };
@@ -15,6 +16,7 @@ export type Email = {
   text: string | null;
   html: string | null;
   attachments: FileFacts[];
+  send_at: SendAt | null;
 };
 
 type Loose = Record<string, unknown>;
@@ -40,11 +42,12 @@ export function emailOf(payload: unknown): Email {
     text: typeof p["text"] === "string" ? p["text"] : null,
     html: typeof p["html"] === "string" ? p["html"] : null,
     attachments: Array.isArray(p["attachments"]) ? (p["attachments"] as FileFacts[]) : [],
+    send_at: sendAtOf(p["send_at"]),
   };
 }
 
 /** What a person writes. A formatted part is edited where it holds simple formatting only; else it can be left out. */
-export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; html: string | null; files: FileFacts[] };
+export type Fields = { to: Mailbox[]; cc: Mailbox[]; bcc: Mailbox[]; subject: string; text: string; html: string | null; files: FileFacts[]; send_at: SendAt | null };
 
 export function fieldsOf(payload: unknown): Fields {
   const mail = emailOf(payload);
@@ -56,6 +59,7 @@ export function fieldsOf(payload: unknown): Fields {
     text: mail.text ?? "",
     html: mail.html,
     files: mail.attachments.map((x) => ({ ...x })),
+    send_at: mail.send_at,
   };
 }
 
@@ -82,6 +86,9 @@ export function withFields(payload: unknown, now: Fields): unknown {
   if (before.html !== null && now.html === null) delete next["html"];
   else if (before.html !== now.html) next["html"] = now.html;
   if (!same(before.files, now.files)) next["attachments"] = now.files.map((x) => ({ ...x }));
+  // Text that was kept before there was such a field has none: the time stays as it came.
+  if (now.send_at === null && before.send_at !== null) delete next["send_at"];
+  else if (now.send_at && !same(before.send_at, now.send_at)) next["send_at"] = { ...now.send_at };
   return next;
 }
 

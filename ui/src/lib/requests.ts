@@ -4,8 +4,8 @@ import type { ActionRow } from "../bindings/ActionRow";
 import type { ListItem } from "../components/List.svelte";
 import { w } from "../words";
 import { inside, listed } from "../words/list";
-import { effectIcon, effectWord, findingLabel, isHeld, reviewReason, secondsLeft, standing } from "./standing";
-import { clock } from "./time";
+import { effectIcon, effectWord, findingLabel, isHeld, isScheduled, reviewReason, secondsLeft, standing } from "./standing";
+import { clock, moment } from "./time";
 
 export type Request = { key: string; rows: ActionRow[] };
 
@@ -74,7 +74,10 @@ export function movingItem(request: Request, context: Context): ListItem {
     if (mark) item.chip = { standing: mark, label: isHeld(head, context.tick) ? w.heldFor(secondsLeft(head, context.tick)) : mark.label };
   }
   const waits = request.rows.every((row) => row.state === "approved" && !isHeld(row, context.tick));
-  item.group = waits ? w.waitingDestination : w.now;
+  const later = request.rows.find((row) => isScheduled(row, context.tick));
+  // What has a time of its own waits for no destination.
+  if (later?.next?.at) item.right = moment(later.next.at, context.now);
+  item.group = !waits ? w.now : later ? w.scheduled : w.waitingDestination;
   return item;
 }
 

@@ -3,6 +3,7 @@
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ActionRow } from "../bindings/ActionRow";
 import { w } from "../words";
+import { listed } from "../words/list";
 import { clock, localTimes, millis } from "./time";
 
 export type Family = "ink" | "teal" | "green" | "amber" | "plum" | "brick" | "grey";
@@ -22,8 +23,28 @@ type Facts = {
   after?: string | null;
 };
 
-export function isHeld(doc: Pick<ActionDoc | ActionRow, "state" | "next">, now: number): boolean {
-  return doc.state === "approved" && doc.next?.what === "undo_ends" && doc.next.at !== null && millis(doc.next.at) > now;
+/** The hold of each destination in seconds: what is approved and waits longer waits for a time of its own. */
+let holds: ReadonlyMap<string, number> = new Map();
+
+export function setHolds(destinations: readonly { name: string; undo_seconds: number }[]): void {
+  holds = new Map(destinations.map((one) => [one.name, one.undo_seconds]));
+}
+
+type Waits = Pick<ActionDoc | ActionRow, "state" | "next"> & { destination?: string; at?: string };
+
+/**
+ * Approved for a time of its own (F39). A document says so; a line of a list says it only of what is more than an hour
+ * away, so that a line which waits longer than its destination ever holds is one too.
+ */
+export function isScheduled(doc: Waits, now: number): boolean {
+  if (doc.state !== "approved" || !doc.next?.at || millis(doc.next.at) <= now) return false;
+  if (doc.next.what === "scheduled") return true;
+  const hold = holds.get(doc.destination ?? "");
+  return doc.next.what === "undo_ends" && doc.at !== undefined && hold !== undefined && millis(doc.next.at) - millis(doc.at) > hold * 1000 + 2000;
+}
+
+export function isHeld(doc: Waits, now: number): boolean {
+  return doc.state === "approved" && doc.next?.what === "undo_ends" && doc.next.at !== null && millis(doc.next.at) > now && !isScheduled(doc, now);
 }
 
 export function secondsLeft(doc: Pick<ActionDoc | ActionRow, "next">, now: number): number {
@@ -54,7 +75,7 @@ export function standing(doc: ActionDoc | ActionRow | Facts, now: number, owner:
       return make("s-prepared", "ink", w.prepared, w.preparedSays);
     case "approved": {
       if (isHeld(facts as ActionDoc, now)) return make("s-approved", "ink", w.approvedHeld, w.approvedSays);
-      if (facts.next?.what === "scheduled") return make("s-approved", "ink", w.scheduled, facts.next.text ? localTimes(facts.next.text, now) : w.scheduledSays(localTimes(facts.next.at ?? "", now)));
+      if (isScheduled(facts as ActionDoc, now) || facts.next?.what === "scheduled") return make("s-approved", "ink", w.scheduled, facts.next?.text ? localTimes(facts.next.text, now) : w.scheduledSays(localTimes(facts.next?.at ?? "", now)));
       // What stands in the way, in the engine's words: the action it waits for, sending switched off, a paused destination.
       if (facts.next?.what === "waits_for") return make("s-waiting", "grey", facts.after ? w.waitingTurn : w.waiting, facts.after && !facts.next.text ? w.waitingTurnSays(facts.after) : w.approvedAnd(localTimes(facts.next.text, now)));
       if (facts.next?.what === "paused") return make("unplug", "plum", w.waitingPaused, nothing(w.approvedAnd(localTimes(facts.next.text, now))));
@@ -122,6 +143,13 @@ export function effectIcon(effect: string): string {
   if (effect === "crm.task") return "task";
   if (effect.startsWith("webhook")) return "bolt";
   return "record";
+}
+
+/** Why an approval waits for somebody's look; a limit that no look takes away says so. */
+export function mustCheck(open: readonly { code: string }[]): string {
+  const limit = open.find((one) => one.code === "daily_limit");
+  if (limit) return w.limitHolds(findingLabel(limit.code));
+  return open.length ? w.firstCheck(listed(open.map((one) => findingLabel(one.code)))) : "";
 }
 
 export function findingLabel(code: string): string {

@@ -9,8 +9,9 @@ import type { NewsDoc } from "../bindings/NewsDoc";
 import type { NotTakenRow } from "../bindings/NotTakenRow";
 import type { Overview } from "../bindings/Overview";
 import { sentences } from "../lib/news";
-import { isHeld, secondsLeft } from "../lib/standing";
-import { millis } from "../lib/time";
+import { isHeld, isScheduled, secondsLeft, setHolds } from "../lib/standing";
+import { type Trouble, saidTrouble, troubleOf } from "../lib/trouble";
+import { millis, moment } from "../lib/time";
 import { w } from "../words";
 import { type Choice, isChoice, language } from "../words/language.svelte";
 import { ActionList } from "./lists.svelte";
@@ -87,6 +88,8 @@ class App {
   raw = $state.raw<ActionDoc | null>(null);
   /** How many approved actions are held while somebody wants to quit; 0: nobody does. */
   quitting = $state(0);
+  /** How many approved actions wait for a time of their own, as far as the first page tells. */
+  later = $state(0);
   /** Said beside the approval bar when an approval came to nothing. */
   barMessage = $state("");
   /** Words typed into a dialog that was left: they are there again when it is opened again. */
@@ -137,7 +140,7 @@ class App {
     }
     void this.engine.onFeed((event) => this.#heard(event));
     void this.engine.onOpen((id) => this.focus(id));
-    void this.engine.onQuit((held) => (this.quitting = held));
+    void this.engine.onQuit((held) => void this.#askToQuit(held));
     void this.engine.onGo((screen) => {
       if (!Object.values(names).includes(screen as Screen)) return;
       this.go(screen as Screen);
@@ -148,12 +151,24 @@ class App {
     setInterval(() => (this.now = Date.now() + this.#drift), 15_000);
   }
 
+  async #askToQuit(held: number): Promise<void> {
+    const page = await this.engine.list("on_the_way", null, null, 100).catch(() => null);
+    this.later = page?.actions.filter((row) => isScheduled(row, this.now)).length ?? 0;
+    this.quitting = held;
+  }
+
+  #trouble: Trouble | null = null;
   take(overview: Overview): void {
     const changed = this.overview !== null && this.overview.environment !== overview.environment;
     this.overview = overview;
     this.#drift = millis(overview.now) - Date.now();
     this.now = Date.now() + this.#drift;
     this.tick = this.now;
+    setHolds(overview.destinations);
+    const trouble = troubleOf(overview, this.now);
+    const said = saidTrouble(this.#trouble, trouble);
+    this.#trouble = trouble;
+    if (said) this.say(said);
     if (changed) for (const list of Object.values(this.lists)) list.clear();
   }
 
@@ -184,6 +199,7 @@ class App {
       const from = this.#cameFrom && !/^#\/(action|edit|revise)/.test(this.#cameFrom) ? routeOf(this.#cameFrom) : null;
       if (from) this.go(from.screen, from.id);
       else this.go(screen === "action" ? "history" : "awaiting", screen === "edit" ? id : null);
+      void this.focusHeading();
     } else if (this.focusView) this.focusView = false;
   }
 
@@ -212,6 +228,26 @@ class App {
       if (document.querySelector("dialog[open]") === null) wanted.focus();
       return;
     }
+  }
+
+  /** Beside the approval bar, and said once. */
+  tellBar(text: string): void {
+    if (text && text !== this.barMessage) this.say(text);
+    this.barMessage = text;
+  }
+
+  #toldOf: string[] = [];
+  /** Whether this standing of an action was said already: what a person did is told by its command and by the feed. */
+  #toldBefore(doc: ActionDoc): boolean {
+    const key = `${doc.id} ${doc.state} ${doc.approvals.length} ${doc.attempts.length}`;
+    if (this.#toldOf.includes(key)) return true;
+    this.#toldOf = [...this.#toldOf, key].slice(-200);
+    return false;
+  }
+
+  /** What became of an action by what the person just did, unless the feed was faster. */
+  sayOf(doc: ActionDoc, text: string): void {
+    if (!this.#toldBefore(doc)) this.say(text);
   }
 
   #toSay: string[] = [];
@@ -257,7 +293,11 @@ class App {
     const ids = [...new Set(news.map((one) => one.action))];
     const docs = await Promise.all(ids.map((id) => this.engine.action(id).catch(() => null)));
     const known = new Map(docs.flatMap((doc) => (doc ? [[doc.id, doc] as const] : [])));
-    const said = sentences(news, known, this.now, this.owner);
+    const fresh = news.filter((one) => {
+      const doc = known.get(one.action);
+      return one.what === "draft_waiting" || (doc !== undefined && !this.#toldBefore(doc));
+    });
+    const said = sentences(fresh, known, this.now, this.owner);
     if (said.length) this.say(said.join(" "));
   }
 
@@ -319,6 +359,7 @@ class App {
     const given = doc.approvals.filter((a) => a.counts).at(-1);
     const seconds = given && doc.next?.at ? Math.round((millis(doc.next.at) - millis(given.at)) / 1000) : secondsLeft(doc, Date.now() + this.#drift);
     if (isHeld(doc, Date.now() + this.#drift)) this.alarm(w.saidApproved(seconds));
+    else if (doc.next?.what === "scheduled" && doc.next.at) this.say(w.saidScheduled(moment(doc.next.at, this.now)));
     else this.say(w.saidApprovedNow);
   }
 
@@ -413,7 +454,9 @@ class App {
   }
 
   toggleSide(): void {
+    const inside = document.activeElement?.closest("[data-region=sidebar]") !== null;
     this.sideHidden = !this.sideHidden;
+    if (this.sideHidden && inside) void this.focusHeading();
     store("sidebar", this.sideHidden ? "hidden" : "shown");
   }
 

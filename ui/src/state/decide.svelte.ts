@@ -7,9 +7,8 @@ import { copyText } from "../lib/clipboard";
 import { whoOf } from "../lib/news";
 import { emailOf, isEmail } from "../lib/payload";
 import { headline } from "../lib/record";
-import { findingLabel, isHeld } from "../lib/standing";
+import { findingLabel, isHeld, mustCheck } from "../lib/standing";
 import { w } from "../words";
-import { listed } from "../words/list";
 import { app } from "./app.svelte";
 
 export { whoOf };
@@ -33,15 +32,14 @@ export async function approve(doc: ActionDoc, hash: string): Promise<ActionDoc |
     const error = errorOf(thrown);
     if (error.code === "locked") {
       app.unlocking = true;
-      app.barMessage = w.lockedBar;
+      app.tellBar(w.lockedBar);
     } else if (error.code === "conflict") {
       const now = await app.engine.action(doc.id).catch(() => null);
-      app.barMessage = now && now.payload_version !== doc.payload_version ? w.draftMoved(now.payload_version) : error.message;
+      app.tellBar(now && now.payload_version !== doc.payload_version ? w.draftMoved(now.payload_version) : error.message);
     } else if (error.code === "not_permitted" && error.field?.includes(":")) {
       // The mailbox showed something just now; the check is on screen with the next reading.
-      app.barMessage = w.firstCheck(findingLabel(error.field.split(":")[0] ?? ""));
-    } else app.barMessage = error.message;
-    app.say(app.barMessage);
+      app.tellBar(w.firstCheck(findingLabel(error.field.split(":")[0] ?? "")));
+    } else app.tellBar(error.message);
     return null;
   } finally {
     app.busy = false;
@@ -61,13 +59,11 @@ export async function approveEach(docs: ActionDoc[]): Promise<ActionDoc[]> {
     const refused = done.find((one) => one.error);
     if (refused?.error) {
       if (refused.error.code === "locked") app.unlocking = true;
-      app.barMessage = refused.error.code === "locked" ? w.lockedBar : w.someNotApproved(given.length, docs.length, refused.error.message);
-      app.say(app.barMessage);
+      app.tellBar(refused.error.code === "locked" ? w.lockedBar : w.someNotApproved(given.length, docs.length, refused.error.message));
     }
     return given;
   } catch (thrown) {
-    app.barMessage = errorOf(thrown).message;
-    app.say(app.barMessage);
+    app.tellBar(errorOf(thrown).message);
     return [];
   } finally {
     app.busy = false;
@@ -130,10 +126,9 @@ export async function copyFingerprint(hash: string): Promise<void> {
 }
 
 /** Why an approval can't be given now, as a sentence; empty when it can. */
-export function blockedBy(doc: ActionDoc, labels: string[]): string {
+export function blockedBy(doc: ActionDoc, open: readonly FindingDoc[]): string {
   if (doc.state !== "prepared" && !(doc.state === "needs_review" && doc.crossed_once) && !["refused", "gave_up"].includes(doc.state)) return w.nothingToApprove;
-  if (labels.length) return w.firstCheck(listed(labels));
-  return "";
+  return mustCheck(open);
 }
 
 export function held(doc: ActionDoc): boolean {

@@ -85,9 +85,12 @@ export class Writing {
       if (kept?.fields && kept.base && !samePayload(withFields(kept.base, kept.fields), doc.payload)) {
         this.base = kept.base;
         this.#version = kept.version;
-        this.fields = await this.#withKnownFiles(id, kept.fields);
+        // What was kept before a message could have a time has none: that is no choice against it.
+        const at = kept.fields.send_at === undefined ? fieldsOf(kept.base).send_at : kept.fields.send_at;
+        this.fields = await this.#withKnownFiles(id, { ...kept.fields, send_at: at });
         this.restored = true;
         this.moved = kept.version !== doc.payload_version;
+        if (this.moved) app.say(w.movedOn(doc.payload_version));
         this.#again();
       }
     } catch (thrown) {
@@ -214,7 +217,7 @@ export class Writing {
       return;
     }
     const answer = await app.engine.fingerprint(this.doc.id, this.payload).catch((thrown: unknown) => {
-      app.barMessage = errorOf(thrown).message;
+      app.tellBar(errorOf(thrown).message);
       return null;
     });
     if (answer && turn === this.#turn) {
@@ -233,8 +236,8 @@ export class Writing {
     const doc = this.doc;
     if (!doc) return null;
     if (this.moved) {
-      app.barMessage = w.chooseVersion(doc.payload_version);
-      app.say(app.barMessage);
+      app.barMessage = "";
+      app.tellBar(w.chooseVersion(doc.payload_version));
       return null;
     }
     if (!this.dirty) return doc;
@@ -257,8 +260,8 @@ export class Writing {
           this.moved = now.payload_version !== this.#version;
         }
       }
-      app.barMessage = error.message;
-      app.say(error.message);
+      app.barMessage = "";
+      app.tellBar(error.message);
       return null;
     }
   }

@@ -79,4 +79,35 @@ export const writing: Like<typeof source> = {
 
   // Places to be filled
   unfilled: "Diese Stelle ist noch auszufüllen",
+
+  // Wann es hinausgeht
+  sendAtSet: "Zeit festlegen",
+  sendAtLocal: "Wann es hinausgeht, wie eine Uhr dort es zeigt",
+  sendAtZone: "Zeitzone",
+  sendAtWhich: "Welche von beiden?",
+  sendAtFirst: "Die erste, UTC{offset}",
+  sendAtSecond: "Die zweite, UTC{offset}",
+  sendAtDrop: "Zeit streichen: Es geht nach der Freigabe hinaus",
+  sendAtHere: "hier {here}, in UTC {utc}",
+  sendAtPast: "Diese Zeit ist vorbei: Es geht hinaus, sobald Sie freigeben.",
+  sendAtBad: "Eine Zeit ist nötig, etwa {example}.",
+  sendAtNoZone: "Diese Zeitzone ist hier nicht bekannt.",
+  sendAtGap: "{time} gibt es in {zone} nicht: Dann werden die Uhren umgestellt. Wählen Sie eine andere Zeit.",
+  sendAtTwice: "Diese Stunde gibt es in {zone} zweimal. Wählen Sie, welche.",
+  changeTime: "Andere Zeit",
+  changeTimeSet: "Zeit festgelegt",
+  changeTimeDropped: "Zeit gestrichen",
+  approveLater: "Für später freigeben",
+  saidScheduled: "Freigegeben für später: {when}. Noch ist nichts hinausgegangen.",
+  quitLater: "{n, plural, one {# freigegebene Aktion hat eine eigene Zeit. Sie geht dann hinaus, wenn Countersign offen ist, sonst beim nächsten Öffnen.} other {# freigegebene Aktionen haben eine eigene Zeit. Jede geht dann hinaus, wenn Countersign offen ist, sonst beim nächsten Öffnen.}}",
+
+  // Was im Weg stand und nicht mehr steht
+  saidSendingOn: "Das Senden ist an.",
+  saidUnlocked: "Ihr Schlüssel ist entsperrt.",
+  saidReachable: "Alle Ziele sind wieder erreichbar.",
+  saidSendsHere: "Freigegebene Aktionen gehen wieder von hier hinaus.",
+
+  // Eine Grenze, die kein Haken aufhebt
+  limitOpens: "{label}, noch nicht freizugeben. Lesen, bis wann.",
+  limitHolds: "{label}: Es lässt sich noch nicht freigeben. Öffnen Sie es, um zu lesen, bis wann.",
 };

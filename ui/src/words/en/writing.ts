@@ -77,4 +77,35 @@ export const writing = {
 
   // Places to be filled
   unfilled: "This place is still to be filled",
+
+  // When it goes
+  sendAtSet: "Set a time",
+  sendAtLocal: "When it goes, as a clock there shows it",
+  sendAtZone: "Time zone",
+  sendAtWhich: "Which of the two?",
+  sendAtFirst: "The first, UTC{offset}",
+  sendAtSecond: "The second, UTC{offset}",
+  sendAtDrop: "Drop the time: it goes once it is approved",
+  sendAtHere: "{here} here, {utc} in UTC",
+  sendAtPast: "That time has passed: it goes as soon as you approve.",
+  sendAtBad: "A time is needed, such as {example}.",
+  sendAtNoZone: "That time zone isn’t known here.",
+  sendAtGap: "{time} doesn’t exist in {zone}: the clocks change then. Choose another time.",
+  sendAtTwice: "That hour occurs twice in {zone}. Choose which one.",
+  changeTime: "Another time",
+  changeTimeSet: "Time set",
+  changeTimeDropped: "Time dropped",
+  approveLater: "Approve for later",
+  saidScheduled: "Approved for later: {when}. Nothing has left yet.",
+  quitLater: "{n, plural, one {# approved action has a time of its own. It goes then if Countersign is open, otherwise when you open it next.} other {# approved actions have a time of their own. Each goes then if Countersign is open, otherwise when you open it next.}}",
+
+  // What stood in the way and no longer does
+  saidSendingOn: "Sending is on.",
+  saidUnlocked: "Your key is unlocked.",
+  saidReachable: "All destinations can be reached again.",
+  saidSendsHere: "Approved actions leave from here again.",
+
+  // A limit that no tick takes away
+  limitOpens: "{label}, can’t be approved yet. Read until when.",
+  limitHolds: "{label}: it can’t be approved yet. Open it to read until when.",
 } as const;

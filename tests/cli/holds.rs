@@ -87,6 +87,36 @@ async fn r12_in_live_no_check_is_cleared_without_the_person() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r12_in_live_nothing_is_let_go_sooner_or_again_without_the_person() {
+    let scratch = Scratch::new("");
+    let (desk, intake, _) = live(&scratch).await;
+    let mut document = to_live("r-1");
+    let mut second = document["actions"][0].clone();
+    (second["step"], second["after"]) = (json!("afterwards"), document["actions"][0]["step"].clone());
+    document["actions"].as_array_mut().expect("a list").push(second);
+    let source = intake.by_name("bot").await.expect("it is known");
+    let answer = intake.propose(&source, document.to_string().as_bytes()).await.expect("well formed");
+    let ids: Vec<ActionId> =
+        answer.actions.iter().map(|a| a.id.as_deref().expect("an action").parse().expect("a number")).collect();
+    for id in &ids {
+        let doc = desk.action(*id).await.expect("a document");
+        let looked: Vec<_> =
+            doc.findings.iter().filter(|f| f.holds).map(|f| (f.code.clone(), f.field.clone())).collect();
+        desk.approve(*id, &doc.payload_hash, &looked).await.expect("approved");
+    }
+    let dispatcher = Dispatcher::start(desk.core().clone()).await.expect("nobody else dispatches");
+    desk.lock();
+    let head = desk.core().ledger.head().await.expect("a head").seq;
+    let refused = [
+        desk.send_now(ids[0]).await.expect_err("nobody is there"),
+        desk.release(ids[1]).await.expect_err("nobody is there"),
+        desk.finish(&dispatcher, ids[0]).await.expect_err("nobody is there"),
+    ];
+    assert_eq!(refused.map(|failure| failure.code), [Code::Locked; 3]);
+    assert_eq!(desk.core().ledger.head().await.expect("a head").seq, head, "nothing was written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn r12_where_two_people_are_needed_one_approval_leaves_it_prepared() {
     let scratch = Scratch::new("");
     let (desk, intake, _) = live(&scratch).await;

@@ -30,7 +30,7 @@ impl Branch {
         let path = if kind == "webhook" { "/in" } else { "" };
         let file = format!(
             "name = \"place\"\nkind = \"{kind}\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = 0\n[{kind}]\n\
-             base_url = \"{}{path}\"\nanswer_timeout_seconds = 1\n{table}",
+             base_url = \"{}{path}\"\nanswer_timeout_seconds = 3\n{table}",
             api.base_url()
         );
         let added = office.desk.add_destination(&file, office.dir.path(), &LoginSecret::new(secret)).await;
@@ -458,6 +458,23 @@ async fn f53_a_late_answer_settles_what_the_time_out_left_open() {
     assert_eq!(b.state(id).await, State::Accepted);
     assert_eq!(b.office.doc(id).await.receipt.expect("a receipt").kind, "late_answer");
     assert_eq!((b.effects(), b.api.connections()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f53_a_second_answer_that_is_overdue_too_holds_nobody_up_and_both_sockets_count() {
+    let b = Branch::resend().await;
+    b.api.set_fault(ApiFault::answers_late(), Times::Exactly(2));
+    let id = b.approved("r1").await;
+    for _ in 0..2 {
+        tokio::time::timeout(Duration::from_secs(60), b.tick()).await.expect("a tick ends although sockets are open");
+    }
+    assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 2));
+    b.later(HOUR);
+    let refused = b.office.core.may_say_did_not_happen(id).await.expect_err("two sockets are open");
+    assert_eq!(refused.code, countersign_engine::Code::Conflict);
+    b.api.release();
+    b.dispatcher.late_answers().await;
+    assert_eq!((b.state(id).await, b.effects()), (State::Accepted, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

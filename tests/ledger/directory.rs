@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use countersign_domain::{State, Timestamp};
-use countersign_ledger::Conflict;
+use countersign_ledger::{Conflict, PAUSED_BY_HAND};
 use serde_json::json;
 
 on_both!(r02_a_removed_name_is_never_used_again, async |s: Stage| {
@@ -54,6 +54,21 @@ on_both!(r21_a_pause_is_no_state_of_an_action, async |s: Stage| {
     assert_eq!(s.state(id).await, State::Approved);
     s.ledger.resume_destination("support", s.now()).await.expect("resumed");
     assert!(s.ledger.destination("support").await.expect("read").expect("there").paused.is_none());
+    s.holds().await;
+});
+
+on_both!(r21_what_a_person_paused_only_a_person_takes_up_again, async |s: Stage| {
+    let why =
+        async || s.ledger.destination("support").await.expect("read").expect("there").paused.map(|paused| paused.why);
+    s.ledger.pause_destination("support", "the login failed", None, s.now()).await.expect("paused");
+    s.ledger.pause_destination("support", PAUSED_BY_HAND, None, s.now()).await.expect("a person's word comes first");
+    s.ledger.pause_destination("support", "the login failed", None, s.now()).await.expect("it is no error");
+    s.ledger.let_go_on("support", s.now()).await.expect("it is no error");
+    assert_eq!(why().await.as_deref(), Some(PAUSED_BY_HAND));
+    s.ledger.resume_destination("support", s.now()).await.expect("resumed");
+    s.ledger.pause_destination("support", "the login failed", None, s.now()).await.expect("paused");
+    s.ledger.let_go_on("support", s.now()).await.expect("somebody signed in");
+    assert_eq!(why().await, None);
     s.holds().await;
 });
 

@@ -119,6 +119,11 @@ impl Desk {
         }
     }
 
+    /// Whether a person may have something handed over now: in live the key must be open, as for an approval.
+    async fn deciding(&self, environment: &str, id: ActionId) -> Result<(), Failure> {
+        self.signer(environment).await.map(drop).map_err(|e| e.on(id))
+    }
+
     /// Lifts a freeze. With `adopt` a ledger that was restored, copied or rolled back is taken over. Needs presence.
     ///
     /// # Errors
@@ -189,6 +194,7 @@ impl Desk {
 
     /// Finishes an unknown action under the same key, inside the time the destination keeps it.
     pub async fn finish(&self, dispatcher: &Dispatcher, id: ActionId) -> Result<ActionDoc, Failure> {
+        self.deciding(&self.environment_of(id).await?, id).await?;
         dispatcher.finish(id).await?;
         self.action(id).await
     }

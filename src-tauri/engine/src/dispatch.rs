@@ -318,7 +318,7 @@ impl Worker {
                 let doubt = reader.doubt();
                 // The socket stays open: closing it can change what the server does. A mark that cannot be made is no
                 // reason to drop it.
-                let open = self.late.hold(claim.action);
+                let open = self.late.hold(claim);
                 let standing = self.close(claim, &Outcome::Unclear(doubt), &evidence("no_answer_in_time")).await;
                 self.late.read_on(self.core.clone(), claim, reached, reader, open).await;
                 standing

@@ -1,7 +1,8 @@
 //! Answers that come after an attempt was closed as unclear. The socket is kept and read on; a late yes settles the case.
 //!
 //! While such a socket is open nobody may sign "it did not happen". Other processes see it by a lock on a file under
-//! `open/`, which the operating system frees with the process.
+//! `open/`, which the operating system frees with the process. Each attempt has a file of its own: a repeat under the same
+//! key may be overdue too while the first answer is still waited for.
 
 use crate::core::Core;
 use crate::destinations::Reached;
@@ -47,12 +48,15 @@ fn folder(home: &Home) -> PathBuf {
     home.dir().join("open")
 }
 
-/// Whether any process still reads on for an answer to this action.
+/// Whether any process still reads on for an answer to an attempt of this action.
 pub(crate) fn socket_is_open(home: &Home, action: ActionId) -> bool {
-    match File::options().write(true).open(folder(home).join(action.to_string())) {
-        Ok(file) => file.try_lock().is_err(),
-        Err(_) => false,
-    }
+    let Ok(entries) = std::fs::read_dir(folder(home)) else { return false };
+    let first = format!("{action}.");
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&first))
+        .filter_map(|entry| File::options().write(true).open(entry.path()).ok())
+        .any(|file| file.try_lock().is_err())
 }
 
 impl Late {
@@ -60,14 +64,14 @@ impl Late {
         Late { home, endings, tasks: Arc::default() }
     }
 
-    /// Says to every process that a socket of this action is open.
-    pub(crate) fn hold(&self, action: ActionId) -> Result<OpenSocket, Failure> {
+    /// Says to every process that the socket of this attempt is open. Never waits: it runs beside every other action.
+    pub(crate) fn hold(&self, claim: &Claim) -> Result<OpenSocket, Failure> {
         let folder = folder(&self.home);
-        let path = folder.join(action.to_string());
+        let path = folder.join(format!("{}.{}", claim.action, claim.attempt));
         let hold = || -> std::io::Result<File> {
             std::fs::create_dir_all(&folder)?;
             let file = File::options().write(true).create(true).truncate(false).open(&path)?;
-            file.lock()?;
+            file.try_lock()?;
             Ok(file)
         };
         hold()

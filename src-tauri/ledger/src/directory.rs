@@ -2,12 +2,14 @@
 
 use crate::rows::{Action, Get, hex, read_json, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
-use crate::types::{DestinationRecord, Paused, SourceRecord};
+use crate::types::{DestinationRecord, PAUSED_BY_HAND, Paused, SourceRecord};
 use crate::{Conflict, Ledger, LedgerError, apply, configured, journal};
 use countersign_domain::canonical::sha256;
 use countersign_domain::{ActionId, DeviceCert, DeviceId, Fact, PersonId, Timestamp};
 use serde_json::{Value, json};
-use sqlx::any::AnyRow;
+use sqlx::Any;
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::query::Query;
 
 /// Settings the ledger itself reads.
 pub(crate) const LEDGER_ID: &str = "ledger_id";
@@ -47,11 +49,15 @@ statements! {
         AND name <> $3";
     REMOVE_DESTINATION = "UPDATE destinations SET removed_at = $2, paused_why = NULL, paused_since = NULL, \
         paused_until = NULL WHERE name = $1 AND removed_at IS NULL";
-    // A rest that ends by itself takes the place of none that a person ends.
+    // A rest that ends by itself takes the place of none that a person ends, and a person's pause ($5) gives way to a
+    // person's only.
     PAUSE = "UPDATE destinations SET paused_why = $2, paused_since = $3, paused_until = $4 WHERE name = $1 \
-        AND (CAST($4 AS bigint) IS NULL OR paused_why IS NULL OR paused_until IS NOT NULL)";
+        AND (paused_why IS NULL OR $2 = $5 \
+        OR (paused_why <> $5 AND (CAST($4 AS bigint) IS NULL OR paused_until IS NOT NULL)))";
     RESUME = "UPDATE destinations SET paused_why = NULL, paused_since = NULL, paused_until = NULL WHERE name = $1 \
         AND paused_why IS NOT NULL";
+    GO_ON = "UPDATE destinations SET paused_why = NULL, paused_since = NULL, paused_until = NULL WHERE name = $1 \
+        AND paused_why <> $2";
     APPROVED_AT = "SELECT n FROM actions WHERE state = 'approved' AND destination = $1 ORDER BY n";
     PUT_SOURCE = "INSERT INTO sources (name, environment, effects, destinations, token_hash, signed, created_at) \
         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
@@ -320,6 +326,7 @@ impl Ledger {
             .bind(why.to_owned())
             .bind(now.millis())
             .bind(until.map(Timestamp::millis))
+            .bind(PAUSED_BY_HAND)
             .execute(w.conn())
             .await
             .map_err(|e| failed(doing, e))?;
@@ -334,10 +341,25 @@ impl Ledger {
         w.commit(doing).await
     }
 
+    /// A person lets it go on, whatever it waits for.
     pub async fn resume_destination(&self, name: &str, now: Timestamp) -> Result<(), LedgerError> {
+        self.resume(name, sqlx::query(RESUME).bind(name.to_owned()), now).await
+    }
+
+    /// What it waited for is there, a network or a sign-in. What a person paused stays paused, whoever saw it last.
+    pub async fn let_go_on(&self, name: &str, now: Timestamp) -> Result<(), LedgerError> {
+        self.resume(name, sqlx::query(GO_ON).bind(name.to_owned()).bind(PAUSED_BY_HAND), now).await
+    }
+
+    async fn resume(
+        &self,
+        name: &str,
+        update: Query<'_, Any, AnyArguments>,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
         let doing = "resuming a destination";
         let mut w = self.pools().write(doing, Durable::Rides).await?;
-        let hit = sqlx::query(RESUME).bind(name.to_owned()).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        let hit = update.execute(w.conn()).await.map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
             return Ok(());
         }

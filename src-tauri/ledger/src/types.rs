@@ -40,6 +40,9 @@ pub struct DestinationRecord {
     pub paused: Option<Paused>,
 }
 
+/// Why a destination is paused that a person paused. Only a person takes it up again.
+pub const PAUSED_BY_HAND: &str = "Paused by a person.";
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paused {
     pub why: String,
@@ -49,6 +52,9 @@ pub struct Paused {
 }
 
 impl Paused {
+    pub fn by_hand(&self) -> bool {
+        self.why == PAUSED_BY_HAND
+    }
     /// Whether it is still so.
     pub fn lasts(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)

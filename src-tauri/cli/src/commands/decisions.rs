@@ -29,8 +29,7 @@ pub async fn confirm(s: &Session, a: Confirm) -> Ended {
 }
 
 pub async fn release(s: &Session, a: One) -> Ended {
-    let desk = s.desk(Needs::Nothing).await?;
-    let id = desk.resolve_id(&a.id).await?;
+    let (desk, id) = s.deciding(&a.id).await?;
     s.out.answer(&desk.release(id).await?)
 }
 

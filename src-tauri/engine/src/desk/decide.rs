@@ -264,12 +264,14 @@ impl Desk {
             )
             .on(id));
         }
+        self.deciding(&detail.record.row.environment, id).await?;
         self.ledger().send_now(id, &self.core.owner, self.now()).await.map_err(|e| Failure::from(e).on(id))?;
         self.action(id).await
     }
 
     /// Lets it go without the action it waits for, once that ended without acceptance.
     pub async fn release(&self, id: ActionId) -> Result<ActionDoc, Failure> {
+        self.deciding(&self.environment_of(id).await?, id).await?;
         self.ledger().release(id, &self.core.owner, self.now()).await.map_err(|e| Failure::from(e).on(id))?;
         self.action(id).await
     }

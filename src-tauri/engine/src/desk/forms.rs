@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use crate::keychain::LoginSecret;
 use crate::view::{DestinationForm, DestinationRow, FormFieldDoc, KindDoc, ProbeStep};
 use countersign_connectors::{FormField, Kind, Learned, Probe, ProbeStatus, connect, kinds, parse};
+use countersign_ledger::PAUSED_BY_HAND;
 use std::path::{Path, PathBuf};
 
 /// Why a destination is paused that a person has paused. Only a person lets it go on.
-pub(super) const PAUSED_BY_HAND: &str = "Paused by a person.";
 /// The longest hold, in seconds: as in a destination file.
 pub(super) const HOLD_MAX: u32 = 3600;
 

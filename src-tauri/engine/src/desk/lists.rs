@@ -1,6 +1,5 @@
 //! Pages, search, counts, everything around the lists, and the record as a file.
 
-use super::forms::PAUSED_BY_HAND;
 use super::{Desk, contract_in_words, document};
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -317,7 +316,7 @@ impl Desk {
         };
         let now = self.now();
         let (health, text) = match &record.paused {
-            Some(paused) if paused.why == PAUSED_BY_HAND => {
+            Some(paused) if paused.by_hand() => {
                 ("held", "You paused it. Approved actions wait; nothing leaves.".to_owned())
             }
             Some(paused) if paused.until.is_none_or(|until| now < until) => match paused.until {

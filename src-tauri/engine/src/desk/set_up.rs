@@ -1,7 +1,6 @@
 //! What a person sets up: destinations, sources, sending.
 
 use super::Desk;
-use super::forms::PAUSED_BY_HAND;
 use crate::destinations::{Reached, user_name};
 use crate::failure::{Code, Failure};
 use crate::home::LIVE;
@@ -303,10 +302,7 @@ impl Desk {
 
     /// What waited for a sign-in or a network goes on. What a person paused, a person lets go on.
     async fn go_on(&self, record: &DestinationRecord) -> Result<(), Failure> {
-        if record.paused.as_ref().is_some_and(|paused| paused.why != PAUSED_BY_HAND) {
-            self.ledger().resume_destination(&record.name, self.now()).await?;
-        }
-        Ok(())
+        Ok(self.ledger().let_go_on(&record.name, self.now()).await?)
     }
 
     /// Allows a source. Its token is in the answer and nowhere else.

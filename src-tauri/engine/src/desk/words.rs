@@ -1,6 +1,5 @@
 //! Words of the desk (design sections 13 to 15): offers, what comes next, a contract in three answers, journal lines.
 
-use super::forms::PAUSED_BY_HAND;
 use crate::view::{ContractDoc, NextDoc, OfferDoc};
 use countersign_domain::contract::Family;
 use countersign_domain::policy::{did_not_happen_from, next_look, person_may_repeat};
@@ -266,7 +265,7 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
             let until = s.paused.and_then(|p| p.until);
             let then = match until {
                 Some(_) => "Tried again by itself",
-                None if s.paused.is_some_and(|p| p.why == PAUSED_BY_HAND) => "It goes on when you let it",
+                None if s.paused.is_some_and(Paused::by_hand) => "It goes on when you let it",
                 None => "It goes on once a test of it succeeds",
             };
             let paused = joined(&format!("{} is paused: {why}.", row.destination), s.left());

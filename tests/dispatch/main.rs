@@ -18,4 +18,5 @@ mod office;
 mod recipients;
 mod schedule;
 mod secrets;
+mod simulation;
 mod split;

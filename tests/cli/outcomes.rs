@@ -30,7 +30,7 @@ impl Far {
         let file = format!(
             "name = \"{name}-mailbox\"\nkind = \"mailbox\"\nenvironment = \"sandbox\"\nundo_seconds = 0\n[mailbox]\n\
              from = [\"{ADDRESS}\"]\nsmtp = \"smtp+plain://{}\"\n{}username = \"{ADDRESS}\"\n\
-             answer_timeout_seconds = 2\nfiles_sent_itself = true\n",
+             answer_timeout_seconds = 5\nfiles_sent_itself = true\n",
             sandbox.smtp_addr(),
             if imap { reads.as_str() } else { "" },
         );

@@ -25,7 +25,7 @@ pub const NOW: Timestamp = Timestamp::from_millis(1_793_610_900_000);
 /// Long enough for any server that answers at all, short enough that a broken test ends.
 pub const PATIENT: Duration = Duration::from_secs(30);
 /// For servers that were told never to answer.
-pub const BRIEF: Duration = Duration::from_millis(150);
+pub const BRIEF: Duration = Duration::from_millis(600);
 
 /// What the server offers and what its provider does.
 #[derive(Clone, Copy, Debug)]

@@ -30,7 +30,7 @@ impl Crm {
         let api = Api::start(Box::new(app), start_of_day().millis() / 1000).await.expect("the CRM starts");
         let file = format!(
             "name = \"crm\"\nkind = \"hubspot\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = 0\n[hubspot]\n\
-             portal = 4815162\nbase_url = \"{}\"\nanswer_timeout_seconds = 1\n",
+             portal = 4815162\nbase_url = \"{}\"\nanswer_timeout_seconds = 3\n",
             api.base_url()
         );
         let desk = &office.desk;

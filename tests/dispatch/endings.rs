@@ -49,7 +49,7 @@ async fn an_attempt_is_closed_even_where_its_destination_cannot_be_paused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f01_an_open_socket_that_cannot_be_marked_is_read_on_all_the_same() {
-    let office = Office::with(Setup { answer_timeout: 1, ..Setup::default() }).await;
+    let office = Office::with(Setup { answer_timeout: 3, ..Setup::default() }).await;
     office.sandbox.fault_once(Fault::late_answer());
     // Where the marks would lie there is a file.
     std::fs::write(office.home().dir().join("open"), "").expect("it can be written");

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The server never answers; one second is all we wait.
+/// The server never answers; three seconds are all we wait.
 fn impatient() -> Setup {
-    Setup { answer_timeout: 1, ..Setup::default() }
+    Setup { answer_timeout: 3, ..Setup::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -329,7 +329,7 @@ async fn f42_the_crm_never_hears_of_an_action_under_a_token_it_refuses() {
     let crm = Api::start(Box::new(app), start_of_day().millis() / 1000).await.expect("the CRM starts");
     let file = format!(
         "name = \"crm\"\nkind = \"hubspot\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = 0\n[hubspot]\nportal = 4815162\n\
-         base_url = \"{}\"\nanswer_timeout_seconds = 1\n{}",
+         base_url = \"{}\"\nanswer_timeout_seconds = 3\n{}",
         crm.base_url(),
         sign_in_lines(Some(id.api.address()))
     );

@@ -28,7 +28,7 @@ impl Shop {
         let office = Office::on_a_manual_clock(&[Mailbox::plain(servers.ports().submission, &servers)]);
         let file = format!(
             "name = \"crm\"\nkind = \"hubspot\"\nenvironment = \"sandbox\"\nundo_seconds = 0\n[hubspot]\n\
-             portal = 4815162\nbase_url = \"{}\"\nanswer_timeout_seconds = 2\n",
+             portal = 4815162\nbase_url = \"{}\"\nanswer_timeout_seconds = 5\n",
             api.base_url()
         );
         office.add_destination("crm", &file, TOKEN);

@@ -176,7 +176,7 @@ fn f01_a_late_answer_settles_the_case_because_the_connection_is_read_on() {
     let servers = MailServers::start();
     servers.deliver("support", CUSTOMER, ASKED.as_bytes());
     let proxy = FaultProxy::hiding(servers.ports().submission, DATA_WITHOUT_DSN);
-    let mailbox = Mailbox { answer_timeout: 1, ..Mailbox::plain(proxy.port(), &servers) };
+    let mailbox = Mailbox { answer_timeout: 10, ..Mailbox::plain(proxy.port(), &servers) };
     let office = Office::on_a_manual_clock(&[mailbox]);
     let id = office.approved_reply();
     proxy.script(Point::AnswerHeld, Act::Hold);

@@ -127,7 +127,7 @@ pub enum Command {
     Purge(Purge),
     /// Stop all dispatch until `unfreeze`
     Freeze,
-    /// Take dispatch up again, once every open action was asked about
+    /// Take dispatch up again; after a restore with --adopt: what was open is asked about before its first attempt
     Unfreeze(Unfreeze),
     /// What is in order, what is not, and what to do
     Doctor(Doctor),
@@ -349,8 +349,8 @@ pub struct Reject {
 
 #[derive(Debug, Args)]
 pub struct Dispatch {
-    /// End when nothing is due, and tell what was done: 6 if something is unknown, else 7 if something was refused or gave up,
-    /// else 8 if sending is off or frozen
+    /// End when nothing is due, and tell what was done: 9 if something was changed past the journal, 6 if something is unknown,
+    /// else 7 if something was refused or gave up, else 8 if sending is off or frozen
     #[arg(long)]
     pub until_idle: bool,
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `registry` | the list of kinds: destination file → connector, form fields, contract in words |
 //! | `mime`, `mime/check`, `preview` | the message, rendered deterministically; its self-check; what a person is shown of the bytes |
-//! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`] — the only function with an outside effect; `transport::oauth` renews a sign-in |
+//! | `transport` | one fresh connection per attempt: TLS, the SMTP dialogue, one HTTP request, [`Poised`], the only way to what an approval is for; `transport::oauth` renews a sign-in |
 //! | `sasl` | how a mail server is told an access token |
 //! | `site`, `mail_api` | what HTTP kinds have in common: their table; the connector of all that send mail |
 //! | `mailbox` | read-only access to a mailbox: look-ups, situation, the customer's message; filing a copy; the letterbox |

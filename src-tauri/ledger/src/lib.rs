@@ -1,6 +1,7 @@
 //! The ledger: every action, approval and attempt, and the chained journal of what happened to them.
 //!
-//! One method is one transaction, and it is on disk before the method returns. Nothing here knows the network, the
+//! One method is one transaction, and what a later step rests on is on disk before the method returns (`tx::Durable`: the
+//! claim, kept texts and the index ride on the next sync). Nothing here knows the network, the
 //! keychain or the time: `now` is always an argument. No transaction is ever handed out.
 //!
 //! | file | what lives there |

@@ -1,4 +1,5 @@
-//! `doctor`: what is in order, what is not, and what to do about it. Changes nothing.
+//! `doctor`: what is in order, what is not, and what to do about it. It sends nothing and settles nothing; an older
+//! ledger is raised to this program's schema, as by every command.
 
 use crate::output::Ended;
 use crate::session::{Needs, Session};

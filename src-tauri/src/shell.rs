@@ -196,6 +196,14 @@ impl Shell {
         }
     }
 
+    /// Waits for what must not be cut off by the end of the program.
+    pub(crate) async fn settled(&self) {
+        let open = self.open.lock().await.clone();
+        if let Some(open) = open {
+            open.core.settled().await;
+        }
+    }
+
     /// The page says that it is on the screen.
     pub(crate) fn painted(&self) {
         if let Some(tell) = self.painted.lock().unwrap_or_else(PoisonError::into_inner).take() {

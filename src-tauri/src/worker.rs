@@ -57,6 +57,7 @@ pub(crate) fn quit(app: &AppHandle, code: i32) {
         if tokio::time::timeout(PATIENCE, shell.working.lock()).await.is_err() {
             tracing::warn!("quitting while an attempt is under way; the next start finds it");
         }
+        shell.settled().await;
         app.exit(code);
     });
 }

@@ -9,6 +9,7 @@ mod kinds;
 mod outcomes;
 mod parents;
 mod refusals;
+mod renewals;
 mod restored;
 mod shared;
 mod told;

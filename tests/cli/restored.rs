@@ -5,6 +5,7 @@ use crate::shared::{PASSPHRASE, World, at, email, text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use testkit::Cli;
+use testkit::peers::Agent;
 
 const ROBIN: &str = "robin@customer.example";
 
@@ -123,4 +124,23 @@ fn r27_a_restore_that_cannot_be_written_leaves_the_home_its_ledger() {
     std::fs::remove_dir(&beside).expect("it is empty");
     restore(&world.cli, &file).expect(0);
     assert_eq!(world.dispatch(&at(40)).expect(8).error()["code"], "frozen");
+}
+
+#[test]
+fn r27_while_an_agent_has_the_ledger_open_nothing_is_put_in_its_place() {
+    let world = World::bare();
+    world.cli.ok(&["init", "--owner", "Noor", "--sandbox"]);
+    let token = text(&world.source("bot", "sandbox-mailbox")["token"]).to_owned();
+    let file = backup(&world);
+    let mut agent = Agent::start(&world.cli, "bot", &token);
+    let refused = restore(&world.cli, &file).expect(8);
+    assert_eq!(refused.error()["code"], "frozen");
+    let why = text(&refused.error()["message"]).to_owned();
+    assert!(why.contains("mcp") && why.contains("close it"), "{why}");
+    let proposed = agent.ok("propose_action", &email("evt-1", "r-1", ROBIN))["actions"][0].clone();
+    assert_eq!(world.show(&proposed["id"])["state"], "prepared", "what the agent is told is what the home holds");
+    assert!(!world.cli.home().join("before-restore-1").exists(), "nothing was moved");
+    drop(agent);
+    restore(&world.cli, &file).expect(0);
+    world.cli.run(&["show", text(&proposed["id"])]).expect(5);
 }

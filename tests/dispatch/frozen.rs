@@ -138,7 +138,9 @@ async fn r27_a_restored_backup_is_left_frozen() {
     office.core.backup(&backup).await.expect("it is written");
     assert_eq!(office.core.backup(&backup).await.unwrap_err().code, Code::BadInput, "never over another file");
     send_and_file(&office, id).await;
-    office.core.ledger.close().await;
+    let open = restore(&office.home(), &backup, &office.core.config, &office.core.keychain).await.unwrap_err();
+    assert!(open.code == Code::Frozen && open.message.contains("close it"), "what is open would write on: {open:?}");
+    office.core.close().await;
     restore(&office.home(), &backup, &office.core.config, &office.core.keychain).await.expect("it is restored");
     let core = office.again().await;
     let dispatcher = Dispatcher::start(core.clone()).await.unwrap();
@@ -157,6 +159,7 @@ async fn r27_a_plain_copy_is_not_taken_for_a_backup() {
     let office = Office::new().await;
     let copied = office.dir.path().join("plain");
     copy_ledger(office.home().dir(), &copied);
+    office.core.close().await;
     let (config, keychain) = (&office.core.config, &office.core.keychain);
     let refused = restore(&office.home(), &copied.join("ledger.db"), config, keychain).await.unwrap_err();
     assert_eq!(refused.code, Code::BadInput);

@@ -5,6 +5,7 @@
 
 use crate::office::{CLIENT, MAILBOX, Office, REFRESH, ROBIN, SUPPORT, Setup, sign_in_lines, start_of_day};
 use countersign_domain::{ActionId, State, Timestamp};
+use countersign_engine::view::DestinationForm;
 use countersign_engine::{
     Clock, Code, Core, Desk, Dispatcher, Home, InitArgs, LoginSecret, OpenArgs, Passphrase, SANDBOX, SecretsChoice,
 };
@@ -355,6 +356,96 @@ async fn f42_the_crm_never_hears_of_an_action_under_a_token_it_refuses() {
     assert_eq!((crm.effects().len(), id.exchanges()), (1, before + 1));
     let refused = crm.requests().iter().filter(|r| r.method == "GET").count();
     assert!(refused > 0, "what was asked before it changes nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_a_client_secret_that_a_person_corrected_elsewhere_is_asked_with() {
+    let s = Signed::with(|id| {
+        *id = SignIn::new(SUPPORT, CLIENT, Some("canary-client"), REFRESH);
+        id.rotates = false;
+    })
+    .await;
+    let ids = s.approved(&["ada"]).await;
+    s.tick().await;
+    assert_eq!(s.row().await.health, "signed_out", "it was added without the client's secret");
+    // On the command line, while this process goes on.
+    let elsewhere = Desk::new(s.office.again().await);
+    let secret = LoginSecret::new(format!("{REFRESH}\ncanary-client"));
+    elsewhere.sign_in(MAILBOX, &secret, &|_| {}).await.expect("a person signs in with the same refresh token");
+    s.later(2 * HOUR);
+    s.id.tokens.end_all();
+    for _ in 0..2 {
+        s.tick().await;
+    }
+    assert_eq!((s.office.state(ids[0]).await, s.office.effects(ids[0]).await), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_what_was_mended_at_the_provider_is_asked_for_again_when_a_person_tries() {
+    let s = Signed::new().await;
+    let secret = LoginSecret::new(REFRESH);
+    s.id.with(|id| id.sign_in_again("canary-refresh-other"));
+    s.office.desk.sign_in(MAILBOX, &secret, &|_| {}).await.expect_err("it is not good");
+    s.id.with(|id| id.sign_in_again(REFRESH));
+    s.office.desk.sign_in(MAILBOX, &secret, &|_| {}).await.expect("the same is good now");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_a_form_that_is_tried_twice_at_once_exchanges_its_refresh_token_once() {
+    let id = Id::start(|_| {}).await;
+    let office = Office::new().await;
+    office.sandbox.take_tokens(id.tokens.clone());
+    let values = [
+        ("from", "orders@shop.example".to_owned()),
+        ("smtp", format!("smtp+plain://{}", office.sandbox.smtp_addr())),
+        ("username", SUPPORT.to_owned()),
+        ("auth", "oauth".to_owned()),
+        ("token_endpoint", format!("http://{}/token", id.api.address())),
+        ("client_id", CLIENT.to_owned()),
+    ];
+    let form = DestinationForm {
+        name: "orders".into(),
+        kind: "mailbox".into(),
+        environment: SANDBOX.into(),
+        undo_seconds: 0,
+        values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        secret: REFRESH.into(),
+    };
+    id.api.fault_once(ApiFault::answers_late());
+    let answered = async {
+        id.api.wait_for(Point::Held, 1).await.expect("one of them asks");
+        id.api.release();
+    };
+    let (one, other, ()) = tokio::join!(office.desk.probe(&form, &|_| {}), office.desk.probe(&form, &|_| {}), answered);
+    for steps in [one.expect("it is tried"), other.expect("it is tried")] {
+        assert!(steps.iter().all(|step| step.state != "stopped"), "{steps:?}");
+    }
+    assert_eq!(id.exchanges(), 1);
+    office.desk.add(&form).await.expect("it is added");
+    let login = office.core.destinations.reach("orders").await.expect("nothing broke").expect("it is signed in").login;
+    assert!(id.tokens.user(&login.secret).is_some() && id.exchanges() == 1, "with what was granted");
+}
+
+#[test]
+fn f42_the_end_of_the_program_waits_for_a_renewal_that_nobody_waits_for_any_more() {
+    let around = tokio::runtime::Runtime::new().expect("a runtime");
+    let s = around.block_on(Signed::new());
+    s.id.api.fault_once(ApiFault::answers_late());
+    let program = tokio::runtime::Runtime::new().expect("a runtime");
+    program.block_on(async {
+        let place = s.office.core.destinations.clone();
+        let asking = tokio::spawn(async move { place.reach(MAILBOX).await.map(|reached| reached.is_ok()) });
+        s.id.api.wait_for(Point::Held, 1).await.expect("it asks");
+        asking.abort();
+        assert!(asking.await.expect_err("whoever asked has gone").is_cancelled());
+        tokio::join!(s.office.core.settled(), async { s.id.api.release() });
+    });
+    // Whatever still runs is cut off, as the end of the process does it.
+    drop(program);
+    let reached = around.block_on(async { s.office.again().await.destinations.reach(MAILBOX).await });
+    let login = reached.expect("nothing broke").expect("the sign-in was not lost").login;
+    assert!(s.id.tokens.user(&login.secret).is_some());
+    assert_eq!((s.id.exchanges(), s.id.api.requests().len()), (1, 1), "what was granted then is used");
 }
 
 /// Reads every file below.

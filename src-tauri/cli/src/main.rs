@@ -14,6 +14,7 @@ use countersign_engine::Failure;
 use output::Output;
 use session::Session;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -29,15 +30,22 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(e) => return ExitCode::from(out.failure(&Failure::internal(format!("no runtime: {e}")))),
     };
-    let ended = runtime.block_on(async {
-        let session = Session::new(cli.global)?;
+    let code = runtime.block_on(async {
+        let session = match Session::new(cli.global) {
+            Ok(session) => Arc::new(session),
+            Err(failure) => return out.failure(&failure),
+        };
+        let of_command = Arc::clone(&session);
         // In a task of its own, so that a defect becomes an error with a code and not a torn answer.
-        match tokio::spawn(async move { commands::run(&session, command).await }).await {
+        let ended = match tokio::spawn(async move { commands::run(&of_command, command).await }).await {
             Ok(ended) => ended,
             Err(_) => Err(Failure::internal("the command broke off; what was decided before is on disk")),
-        }
+        };
+        let code = ended.unwrap_or_else(|failure| out.failure(&failure));
+        session.settled().await;
+        code
     });
-    ExitCode::from(ended.unwrap_or_else(|failure| out.failure(&failure)))
+    ExitCode::from(code)
 }
 
 /// Logs go to stderr, where errors are too; without `RUST_LOG` only what a person should know. Where stderr is a document

@@ -6,7 +6,7 @@ use countersign_domain::ActionId;
 use countersign_engine::{
     Clock, Core, Desk, Failure, Home, Intake, OpenArgs, Passphrase, SANDBOX, SecretsChoice, Surface,
 };
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// One run of the command line.
 pub struct Session {
@@ -15,6 +15,8 @@ pub struct Session {
     pub home: Home,
     /// Read once: a descriptor gives its text only once.
     passphrase: OnceLock<Option<Passphrase>>,
+    /// What was opened, to be waited for at the end.
+    cores: Mutex<Vec<Core>>,
 }
 
 /// What a command will ask the secrets store for.
@@ -28,7 +30,7 @@ impl Session {
     pub fn new(global: Global) -> Result<Session, Failure> {
         let home = Home::resolve(global.home.as_deref())?;
         let out = Output { json: global.json };
-        Ok(Session { global, out, home, passphrase: OnceLock::new() })
+        Ok(Session { global, out, home, passphrase: OnceLock::new(), cores: Mutex::default() })
     }
 
     pub fn clock(&self) -> Clock {
@@ -69,7 +71,17 @@ impl Session {
         args.passphrase = passphrase;
         args.clock = self.clock();
         args.surface = Surface::CommandLine;
-        Core::open(args).await
+        let core = Core::open(args).await?;
+        self.cores.lock().unwrap_or_else(PoisonError::into_inner).push(core.clone());
+        Ok(core)
+    }
+
+    /// Waits for what outlives its command and must not be cut off.
+    pub async fn settled(&self) {
+        let cores = std::mem::take(&mut *self.cores.lock().unwrap_or_else(PoisonError::into_inner));
+        for core in cores {
+            core.settled().await;
+        }
     }
 
     pub async fn desk(&self, needs: Needs) -> Result<Desk, Failure> {

@@ -63,9 +63,13 @@ pub async fn config_of(home: &Home, backup: &Path, choice: Option<&SecretsChoice
 /// anything of the home is touched.
 ///
 /// # Errors
-/// Integrity for a copy that was altered; bad input for a file that is no backup.
+/// Integrity for a copy that was altered; bad input for a file that is no backup; frozen while another process dispatches
+/// from this home or has its ledger open.
 pub async fn restore(home: &Home, backup: &Path, config: &Config, keychain: &Keychain) -> Result<(), Failure> {
-    let _lock = if home.dir().is_dir() { Some(home.dispatcher_lock()?) } else { None };
+    let _locks = match home.dir().is_dir() {
+        true => Some((home.dispatcher_lock()?, home.replacing_ledger()?)),
+        false => None,
+    };
     let whose = proved(backup, keychain).await?;
     let owner = match home.exists() {
         true => None,

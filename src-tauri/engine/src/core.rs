@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::destinations::Destinations;
 use crate::failure::{Code, Failure};
-use crate::home::{Config, Home, LIVE};
+use crate::home::{Config, Home, LIVE, LedgerLock};
 use crate::keychain::{Keychain, Passphrase, Pinned, Presence, SecretsChoice, Signer};
 use crate::latest::Latest;
 use crate::notify::LastBubble;
@@ -60,6 +60,7 @@ pub struct Core {
     pinned: Arc<OnceCell<Pinned>>,
     /// The roster made last, with the certificates it was made of.
     rosters: Arc<Mutex<Option<Read>>>,
+    in_use: Arc<LedgerLock>,
 }
 
 impl Core {
@@ -77,6 +78,7 @@ impl Core {
             }
         };
         let keychain = Keychain::open(&choice, &config.ledger_id, args.passphrase.as_ref()).await?;
+        let in_use = Arc::new(args.home.using_ledger()?);
         let ledger = Ledger::open(&args.home.ledger(), OpenOptions::default()).await?;
         if ledger.id() != config.ledger_id {
             return Err(Failure::frozen(
@@ -102,7 +104,19 @@ impl Core {
             surface: args.surface,
             pinned: Arc::default(),
             rosters: Arc::default(),
+            in_use,
         })
+    }
+
+    /// Before the program ends: waits until what must not be cut off is done, a minute at most.
+    pub async fn settled(&self) {
+        self.destinations.settled().await;
+    }
+
+    /// Closes the ledger for everything that shares this core. From then on another ledger may take its place.
+    pub async fn close(&self) {
+        self.ledger.close().await;
+        self.in_use.free();
     }
 
     /// Read from the store once.

@@ -174,6 +174,11 @@ impl Destinations {
         self.sign_ins.keep(&record.name, connector.oauth(), secret).await
     }
 
+    /// Waits for renewals of sign-ins that nobody waits for any more.
+    pub(crate) async fn settled(&self) {
+        self.sign_ins.settled().await;
+    }
+
     pub(crate) async fn forget_login(&self, name: &str) -> Result<(), Failure> {
         self.sign_ins.forget(name).await
     }

@@ -6,6 +6,7 @@
 //! | `ledger.db` | the ledger |
 //! | `config.toml` | which ledger, whose, and which secrets store it was made with; written last, so it marks a finished home |
 //! | `dispatcher.lock` | held by the process that dispatches |
+//! | `ledger.lock` | shared by all that have the ledger open; whoever puts another ledger in its place holds it alone |
 //! | `logins/NAME.lock` | held by the process that renews a destination's sign-in |
 //! | `logs/`, `sandbox/` | log files; what the embedded destinations keep |
 
@@ -80,6 +81,22 @@ impl Drop for DispatcherLock {
     }
 }
 
+/// Held while a process has the ledger open, or alone by the one that puts another ledger in its place.
+#[derive(Debug)]
+pub(crate) struct LedgerLock(File);
+
+impl LedgerLock {
+    pub(crate) fn free(&self) {
+        let _ = self.0.unlock();
+    }
+}
+
+impl Drop for LedgerLock {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
 impl Home {
     pub fn at(dir: impl Into<PathBuf>) -> Home {
         Home { dir: dir.into() }
@@ -127,6 +144,10 @@ impl Home {
     }
     fn lock_path(&self) -> PathBuf {
         self.dir.join("dispatcher.lock")
+    }
+
+    fn ledger_lock_path(&self) -> PathBuf {
+        self.dir.join("ledger.lock")
     }
 
     /// Whether `init` finished here.
@@ -278,6 +299,40 @@ impl Home {
             Err(TryLockError::WouldBlock) => Err(Failure::frozen(
                 "another process dispatches from this home (the window, `serve` or `dispatch`); nothing was sent by this one",
             )),
+            Err(TryLockError::Error(e)) => Err(disk("lock", &path, &e)),
+        }
+    }
+
+    /// Taken before the ledger is opened, and kept as long as it is open.
+    pub(crate) fn using_ledger(&self) -> Result<LedgerLock, Failure> {
+        let busy = "the ledger of this home is being replaced by a backup right now; try again when that is done";
+        self.ledger_lock(File::try_lock_shared, busy)
+    }
+
+    /// Whoever has the ledger open would go on writing into the file that was moved away, and nobody would see it.
+    pub(crate) fn replacing_ledger(&self) -> Result<LedgerLock, Failure> {
+        let busy = "another program has the ledger of this home open (the window, `serve`, an agent's `mcp` or another \
+                    command), and would go on writing into the old one; close it and try again. Nothing was changed";
+        self.ledger_lock(File::try_lock, busy)
+    }
+
+    fn ledger_lock(
+        &self,
+        take: impl FnOnce(&File) -> Result<(), TryLockError>,
+        busy: &str,
+    ) -> Result<LedgerLock, Failure> {
+        let path = self.ledger_lock_path();
+        // One that is there is only read, so that it opens on a full disk too.
+        let file = match File::open(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                File::options().write(true).create(true).truncate(false).open(&path)
+            }
+            opened => opened,
+        };
+        let file = file.map_err(|e| disk("open", &path, &e))?;
+        match take(&file) {
+            Ok(()) => Ok(LedgerLock(file)),
+            Err(TryLockError::WouldBlock) => Err(Failure::frozen(busy)),
             Err(TryLockError::Error(e)) => Err(disk("lock", &path, &e)),
         }
     }

@@ -22,13 +22,16 @@ use std::fmt;
 use std::fs::{File, TryLockError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, RwLock};
+use tokio::time::{Instant, sleep, timeout};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// So long before its end an access token is renewed: an attempt takes its time.
 const MARGIN: Duration = Duration::from_secs(60);
-/// How long another process's renewal is waited for: longer than one exchange can take.
+/// Longer than one exchange of another process can take.
 const OTHERS_TURN: Duration = Duration::from_secs(90);
+/// How long the end of the program waits for exchanges that are under way: longer than one can take, with what it gave saved.
+const LAST_WAIT: Duration = Duration::from_secs(60);
 /// Between two tries for the lock.
 const LOCK_PEEK: Duration = Duration::from_millis(20);
 const FORMAT: &str = "oauth/1";
@@ -95,7 +98,7 @@ impl From<NoLogin> for Failure {
 pub(crate) type Signed<T> = Result<Result<T, NoLogin>, Failure>;
 
 /// What the keychain holds of a sign-in.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 #[serde(deny_unknown_fields)]
 struct Kept {
     countersign: String,
@@ -159,7 +162,8 @@ impl Kept {
     }
 }
 
-type Refusals = HashMap<String, (NoLogin, Option<Timestamp>)>;
+/// By all that was shown and where: what a person corrects is another question.
+type Refusals = HashMap<(String, Kept), (NoLogin, Option<Timestamp>)>;
 
 /// The sign-ins of one home, as this process sees them.
 #[derive(Clone)]
@@ -167,11 +171,17 @@ pub(crate) struct Logins {
     keychain: Keychain,
     home: Home,
     clock: Clock,
+    /// How long another process's renewal is waited for.
+    patience: Duration,
     /// Granted and not in the keychain, by the refresh token it was granted for: what could not be saved, and what a form
     /// that is being tried got before it is added.
     unsaved: Arc<Mutex<HashMap<String, Kept>>>,
-    /// What was not renewed, by the refresh token, and until when nobody asks again; None: until there is another token.
+    /// What was not renewed, and until when nobody asks again; None: until something else is kept, or a person tries it.
     refused: Arc<Mutex<Refusals>>,
+    /// One for each refresh token that a person hands over.
+    trying: Arc<Mutex<HashMap<String, Arc<AsyncMutex<()>>>>>,
+    /// Read by every exchange that is under way.
+    under_way: Arc<RwLock<()>>,
 }
 
 impl fmt::Debug for Logins {
@@ -191,7 +201,9 @@ impl Drop for Turn {
 
 impl Logins {
     pub(crate) fn new(keychain: Keychain, home: Home, clock: Clock) -> Logins {
-        Logins { keychain, home, clock, unsaved: Arc::default(), refused: Arc::default() }
+        let (unsaved, refused) = (Arc::default(), Arc::default());
+        let patience = OTHERS_TURN;
+        Logins { keychain, home, clock, patience, unsaved, refused, trying: Arc::default(), under_way: Arc::default() }
     }
 
     /// Keeps what was handed over for a destination that is added or signed in to anew.
@@ -200,10 +212,10 @@ impl Logins {
             return self.keychain.put_login(name, secret).await;
         }
         let handed = Kept::handed(secret)?;
+        // What it is being exchanged for right now is what is kept.
+        let _alone = self.alone_with(&handed.refresh_token).await;
         // Whoever renews the old sign-in right now would write over the new one.
-        let Some(_turn) = self.turn(name).await? else {
-            return Err(Failure::conflict("another program has been renewing the sign-in for too long; try again"));
-        };
+        let _turn = self.turn_or_refuse(name).await?;
         let tried = self.unsaved().get(&handed.refresh_token).cloned();
         let kept = tried.filter(|tried| tried.client_secret == handed.client_secret).unwrap_or_else(|| handed.clone());
         self.keychain.put_login(name, &kept.secret()?).await?;
@@ -227,6 +239,7 @@ impl Logins {
     /// refresh token may be good for one exchange only.
     pub(crate) async fn try_out(&self, oauth: &OAuth, user: &str, secret: &LoginSecret) -> Signed<Login> {
         let handed = Kept::handed(secret)?;
+        let alone = self.alone_with(&handed.refresh_token).await;
         let before = self.unsaved().get(&handed.refresh_token).cloned();
         let before = before.filter(|before| before.client_secret == handed.client_secret);
         if let Some(kept) = before.as_ref().filter(|kept| kept.is_good(self.clock.now())) {
@@ -234,7 +247,10 @@ impl Logins {
         }
         let (logins, oauth, typed) = (self.clone(), oauth.clone(), handed.refresh_token.clone());
         let from = before.unwrap_or(handed);
-        let kept = uninterrupted(async move {
+        // A person asks, and may have mended at the provider what it was refused for.
+        self.refused().remove(&(oauth.client(), from.clone()));
+        let kept = self.uninterrupted(async move {
+            let _alone = alone;
             let kept = match logins.ask(&oauth, &from).await {
                 Ok(kept) => kept,
                 Err(no) => return Ok(Err(no)),
@@ -265,14 +281,19 @@ impl Logins {
 
     /// Renews, or takes what another one renewed. `used_up`: the access token that is not good any more.
     async fn renew(&self, name: &str, oauth: &OAuth, used_up: Option<String>) -> Signed<Kept> {
+        // Whoever stops waiting for the turn has begun nothing.
+        let Some(turn) = self.turn(name).await? else {
+            return Ok(Err(NoLogin::later("another program has been renewing the sign-in for too long", None)));
+        };
         let (logins, name, oauth) = (self.clone(), name.to_owned(), oauth.clone());
-        uninterrupted(async move { logins.renew_in_turn(&name, &oauth, used_up).await }).await
+        let renewal = async move {
+            let _turn = turn;
+            logins.renew_in_turn(&name, &oauth, used_up).await
+        };
+        self.uninterrupted(renewal).await
     }
 
     async fn renew_in_turn(&self, name: &str, oauth: &OAuth, used_up: Option<String>) -> Signed<Kept> {
-        let Some(_turn) = self.turn(name).await? else {
-            return Ok(Err(NoLogin::later("another program has been renewing the sign-in for too long", None)));
-        };
         let Some(secret) = self.keychain.login(name).await? else { return Ok(Err(NoLogin::missing())) };
         let kept = Kept::read(&secret)?;
         // What somebody else was granted meanwhile is used as it is.
@@ -299,7 +320,8 @@ impl Logins {
     /// A no is not asked for twice: every look, every filing and every letter would ask again, and each may take its time.
     async fn ask(&self, oauth: &OAuth, kept: &Kept) -> Result<Kept, NoLogin> {
         let now = self.clock.now();
-        let told = self.refused().get(&kept.refresh_token).cloned();
+        let shown = (oauth.client(), kept.clone());
+        let told = self.refused().get(&shown).cloned();
         if let Some((no, until)) = told
             && until.is_none_or(|until| now < until)
         {
@@ -310,7 +332,7 @@ impl Logins {
             Err(no) => {
                 let no = NoLogin::from(no);
                 let until = (!no.signed_out).then(|| self.clock.now().plus(no.retry_after.unwrap_or(OFFLINE_PAUSE)));
-                self.refused().insert(kept.refresh_token.clone(), (no.clone(), until));
+                self.refused().insert(shown, (no.clone(), until));
                 return Err(no);
             }
         };
@@ -325,7 +347,7 @@ impl Logins {
         private_folders().create(&folder).map_err(|e| disk("make the folder", &folder, &e))?;
         let file = File::options().write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|e| disk("open", &path, &e))?;
-        let until = Instant::now() + OTHERS_TURN;
+        let until = Instant::now() + self.patience;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(Turn(file))),
@@ -336,9 +358,46 @@ impl Logins {
         }
     }
 
+    async fn turn_or_refuse(&self, name: &str) -> Result<Turn, Failure> {
+        let held = || Failure::conflict("another program has been renewing the sign-in for too long; try again");
+        self.turn(name).await?.ok_or_else(held)
+    }
+
+    /// Two exchanges of one refresh token would be taken for a theft of it.
+    async fn alone_with(&self, refresh_token: &str) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut trying = self.trying.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(trying.entry(refresh_token.to_owned()).or_default())
+        };
+        lock.lock_owned().await
+    }
+
+    /// To the end, also where whoever asked has stopped waiting: between the answer and the keychain nothing may be lost.
+    async fn uninterrupted<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Signed<T>> + Send + 'static,
+    ) -> Signed<T> {
+        let under_way = Arc::clone(&self.under_way).read_owned().await;
+        let working = tokio::spawn(async move {
+            let _under_way = under_way;
+            work.await
+        });
+        match working.await {
+            Ok(done) => done,
+            Err(_) => Err(Failure::internal("renewing a sign-in broke off inside the program")),
+        }
+    }
+
+    /// Waits until no exchange is under way; what is granted after the end of the program would be lost.
+    pub(crate) async fn settled(&self) {
+        if timeout(LAST_WAIT, self.under_way.write()).await.is_err() {
+            tracing::warn!("a sign-in is still being renewed; what it is granted from now on may be lost");
+        }
+    }
+
     /// Forgets a login. In turn, so that a renewal under way does not bring it back.
     pub(crate) async fn forget(&self, name: &str) -> Result<(), Failure> {
-        let _turn = self.turn(name).await?;
+        let _turn = self.turn_or_refuse(name).await?;
         self.keychain.remove_login(name).await
     }
 
@@ -355,17 +414,11 @@ fn login(user: &str, kept: &Kept) -> Login {
     Login::token(user, kept.access_token.clone().unwrap_or_default())
 }
 
-/// To the end, also where whoever asked has stopped waiting: between the answer and the keychain nothing may be lost.
-async fn uninterrupted<T: Send + 'static>(work: impl Future<Output = Signed<T>> + Send + 'static) -> Signed<T> {
-    match tokio::spawn(work).await {
-        Ok(done) => done,
-        Err(_) => Err(Failure::internal("renewing a sign-in broke off inside the program")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keychain::{MemoryStore, SecretsChoice, random};
+    use countersign_domain::PersonId;
 
     fn kept(lifetime: Option<u64>) -> Kept {
         let handed = Kept::handed(&LoginSecret::new("refresh\nclient secret")).unwrap();
@@ -403,5 +456,22 @@ mod tests {
             let told = Kept::read(&LoginSecret::new(damaged)).err().expect("it is none");
             assert!(told.message.contains("sign in again") && !told.message.contains(damaged));
         }
+    }
+
+    #[tokio::test]
+    async fn f42_a_login_that_another_program_is_renewing_is_not_forgotten_behind_its_back() {
+        let dir = std::env::temp_dir().join(format!("cs-logins-{}", hex::encode(random::<8>().unwrap())));
+        let home = Home::at(&dir);
+        let store = SecretsChoice::Memory(MemoryStore::default());
+        let keychain = Keychain::create(&store, "1f", &PersonId("Noor".into()), None).await.unwrap().keychain;
+        let logins = Logins { patience: Duration::ZERO, ..Logins::new(keychain.clone(), home, Clock::System) };
+        keychain.put_login("mailbox", &LoginSecret::new("before")).await.unwrap();
+        let others = logins.turn("mailbox").await.unwrap().unwrap();
+        assert_eq!(logins.forget("mailbox").await.unwrap_err().code, Code::Conflict);
+        assert!(keychain.login("mailbox").await.unwrap().is_some(), "what it saves would come back");
+        drop(others);
+        logins.forget("mailbox").await.unwrap();
+        assert!(keychain.login("mailbox").await.unwrap().is_none());
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -136,6 +136,12 @@ pub enum NotGranted {
 }
 
 impl OAuth {
+    /// Where it is renewed and for which client: one text for what is asked alike, but for the secrets.
+    pub fn client(&self) -> String {
+        let OAuthConfig { endpoint, client_id, basic } = &self.config;
+        format!("{endpoint:?} {client_id:?} {basic}")
+    }
+
     /// Exchanges the refresh token. `at`: to notice a clock that is wrong.
     pub async fn renew(
         &self,

@@ -20,3 +20,4 @@ mod schedule;
 mod secrets;
 mod simulation;
 mod split;
+mod twice;

@@ -4,7 +4,7 @@ use crate::stage::*;
 use sqlx::Row;
 
 /// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
-const HOT: [(&str, &str); 42] = [
+const HOT: [(&str, &str); 44] = [
     ("page", "PAGE_BY_STATE"),
     ("page", "PAGE_BY_STATE_OLDEST"),
     ("page", "PAGE"),
@@ -40,8 +40,10 @@ const HOT: [(&str, &str); 42] = [
     ("read", "KNOWN_PERSON"),
     ("read", "NOT_TAKEN_FROM"),
     ("read", "KNOWN_DOMAINS"),
-    ("read", "SAME_PEOPLE"),
-    ("read", "SAME_THREAD"),
+    ("related", "SAME_PEOPLE"),
+    ("related", "SAME_THREAD"),
+    ("related", "SAME_RECORD"),
+    ("related", "SAME_STEP"),
     ("repeats", "WAITING"),
     ("repeats", "NEWEST_REVISION"),
     ("revise", "WAITING_FOR"),
@@ -76,12 +78,14 @@ async fn r37_no_list_claim_or_look_walks_a_whole_table() {
         let own = plan.iter().any(|l| l.contains("journal_of_configuration"));
         assert_eq!(own, file == "configured", "{file} {name}: {plan:#?}");
         // An action is found by its number or its own index; by its state only where a state is what is asked for.
-        let of_people = name == "SAME_PEOPLE" && plan.iter().any(|l| l.contains("actions_by_state"));
+        let of_people = name.starts_with("SAME_") && plan.iter().any(|l| l.contains("actions_by_state"));
         assert!(!of_people, "{file} {name}: {plan:#?}");
         let sorts = plan.iter().any(|l| l.contains("TEMP B-TREE FOR ORDER BY"));
         let bounded = [
             "SAME_PEOPLE",
             "SAME_THREAD",
+            "SAME_RECORD",
+            "SAME_STEP",
             "WAITING",
             "CLEARED",
             "OF_REQUEST_AND_STEP",

@@ -56,7 +56,7 @@ pub struct Finding {
     /// `bcc_present`, `reply_to_differs`, `not_in_conversation`, `attachment_changed`, `can_run_programs`,
     /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`, `invitation`,
     /// `calendar_method_differs`, `calendar_unreadable`, `automatic_message`, `sent_later`, `unfilled_placeholder`. The
-    /// engine adds what needs the ledger or the mailbox: `split_reply`, `parent_missing`, `parent_differs` …
+    /// engine adds what needs the ledger or the mailbox: `split_reply`, `repeated_step`, `parent_missing`, `parent_differs` …
     pub code: &'static str,
     /// Path in the payload, or in the conversation with `conversation.` in front.
     pub field: String,

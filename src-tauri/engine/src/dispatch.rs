@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::destinations::Reached;
 use crate::failure::Failure;
 use crate::late::Late;
+use crate::related::{Means, means, was_shown};
 use crate::repeat::Asked;
 use crate::testpoint::testpoint;
 use crate::unwritten::{Ending, Endings};
@@ -17,12 +18,9 @@ use countersign_domain::{
     ActionId, Answer, Contract, Doubt, Echo, NotSent, Outcome, Receipt, Refusal, Sighting, Standing, State, Strength,
     classify,
 };
-use countersign_ledger::{Claim, Cleared, Conflict, LedgerError};
+use countersign_ledger::{Claim, Conflict, LedgerError};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-
-/// The finding a person clears to send beside another message of ours to the same thread or recipient.
-pub const SPLIT_REPLY: &str = "split_reply";
 
 /// More sleep than this within an attempt calls it off.
 const SLEPT: Duration = Duration::from_secs(5);
@@ -245,19 +243,34 @@ impl Worker {
         Ok(ids)
     }
 
-    /// The Sent folder knows what others sent; our own ledger knows what we did since the approval.
+    /// The Sent folder knows what others sent; our own ledger knows what we did since the approval, and what goes elsewhere
+    /// at this moment. Of two that are under way at once the one claimed later waits to see what becomes of the other.
     async fn ask_own_ledger(&self, claim: &Claim) -> Result<(), Failed> {
+        let now = self.core.clock.now();
         for other in self.core.ledger.related(claim.action).await? {
-            let went = matches!(other.state, State::Accepted | State::Unknown | State::ClosedUnknown);
+            if means(&other, now) != Means::Holds {
+                continue;
+            }
             // When it went, not when it was touched last: a bounce or a filed copy is no second message.
             let since = other.went_at.is_some_and(|at| at > claim.order.approved_at());
-            if went && since && !other.same_delivery && !self.both_are_wanted(claim.action, other.action).await? {
-                return Err(Stop::Changed(format!(
-                    "{} to the same thread or recipient went out after this was approved",
-                    other.action
-                ))
-                .into());
+            let went = match other.state {
+                State::Accepted | State::Unknown | State::ClosedUnknown => since && !other.same_delivery,
+                State::InProgress => other.attempt.is_some_and(|first| first.0 < claim.attempt.0),
+                _ => false,
+            };
+            if !went || self.both_are_wanted(claim.action, other.action).await? {
+                continue;
             }
+            if other.state == State::InProgress {
+                let why = format!(
+                    "{} to the same person is being handed over; what becomes of it is seen first",
+                    other.action
+                );
+                return Err(Stop::NotSent(waiting("engine:another_first", &why)).into());
+            }
+            let what =
+                if other.same_step { "for the same step of the request" } else { "to the same thread or recipient" };
+            return Err(Stop::Changed(format!("{} {what} went out after this was approved", other.action)).into());
         }
         Ok(())
     }
@@ -381,12 +394,6 @@ impl Stop {
     }
 }
 
-/// Whether a person who looked at this version of the payload was shown this other action beside it.
-fn was_shown(cleared: &[Cleared], version: u32, other: ActionId) -> bool {
-    let field = other.to_string();
-    cleared.iter().any(|c| c.code == SPLIT_REPLY && c.version == version && c.field == field)
-}
-
 fn not_sent_of(contract: &Contract, answer: &Answer) -> NotSent {
     match classify(contract, answer) {
         Outcome::NotSent(why) => why,
@@ -445,20 +452,5 @@ mod tests {
         assert!(began.slept() < SLEPT);
         let before = Began { boot: began.boot.before(SLEPT * 3), ..began };
         assert!(before.slept() > SLEPT);
-    }
-
-    #[test]
-    fn a_word_on_one_reply_says_nothing_about_another_one_nor_about_another_version() {
-        let cleared = |code: &str, version| Cleared {
-            version,
-            code: code.into(),
-            field: ActionId(3).to_string(),
-            by: "Noor".into(),
-            at: countersign_domain::Timestamp::from_millis(0),
-        };
-        assert!(was_shown(&[cleared(SPLIT_REPLY, 2)], 2, ActionId(3)));
-        assert!(!was_shown(&[cleared(SPLIT_REPLY, 2)], 2, ActionId(4)));
-        assert!(!was_shown(&[cleared(SPLIT_REPLY, 1)], 2, ActionId(3)));
-        assert!(!was_shown(&[cleared("new_recipient", 2)], 2, ActionId(3)));
     }
 }

@@ -7,6 +7,7 @@
 //! | `clock`, `settings`, `destinations` | the time; what can be set; from a row to its connector and login |
 //! | `logins` | sign-ins that are renewed, one process for all |
 //! | `dispatch`, `unwritten`, `late` | one attempt; its ending until that is in the ledger; answers after it |
+//! | `related` | what else of ours went the same way |
 //! | `reconcile`, `followup`, `run` | doubt into knowledge; the Sent copy; the loop |
 //! | `outcomes` | telling a source what became of its actions |
 //! | `sandbox_home`, `copies` | the sandbox environment; backup and restore |
@@ -33,6 +34,7 @@ mod logins;
 pub mod notify;
 mod outcomes;
 mod reconcile;
+mod related;
 mod repeat;
 pub mod report;
 pub mod run;

@@ -10,7 +10,7 @@
 //! | `apply`, `journal`, `rows`, `lines` | the one write path for state, the chain, rows to values and back, many at once |
 //! | `receive`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
-//! | `read`, `page`, `search` | one action with its history; lists; full text |
+//! | `read`, `related`, `page`, `search` | one action with its history; what else went the same way; lists; full text |
 //! | `directory`, `rules` | people, devices, sources, destinations, settings; what a round of dispatch reads of them |
 //! | `proof`, `beside`, `configured`, `verify`, `whole` | does it hold: an action, what lies beside it, the configuration, all of it |
 //! | `purge`, `backup` | retention; copies |
@@ -41,6 +41,7 @@ mod purge;
 mod read;
 mod receive;
 mod reconcile;
+mod related;
 mod repeats;
 mod revise;
 mod rows;
@@ -138,6 +139,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(of("read", read::STATEMENTS))
         .chain(of("receive", receive::STATEMENTS))
         .chain(of("reconcile", reconcile::STATEMENTS))
+        .chain(of("related", related::STATEMENTS))
         .chain(of("repeats", repeats::STATEMENTS))
         .chain(of("revise", revise::STATEMENTS))
         .chain(of("rows", rows::STATEMENTS))

@@ -6,7 +6,7 @@ use crate::proof::{APPROVALS, ATTEMPTS, SIGHTINGS, read_approval};
 use crate::rows::{Action, Get, action_columns, read_json};
 use crate::tx::{Conn, failed, statements};
 use crate::types::{
-    ActionRecord, AttemptRecord, DeliveryRecord, Detail, PayloadVersion, Related, SightingRecord, StoredApproval,
+    ActionRecord, AttemptRecord, DeliveryRecord, Detail, PayloadVersion, SightingRecord, StoredApproval,
 };
 use crate::{Ledger, LedgerError, decide, followup, journal};
 use countersign_domain::risk::{Domains, Known};
@@ -31,15 +31,6 @@ statements! {
         LEFT JOIN known_domains d ON d.environment = $1 AND d.changed >= $2 WHERE h.one = 1";
     NOT_TAKEN_FROM = "SELECT n, source, event_id, request_id, at, disposition, reason, first FROM deliveries \
         WHERE source = $1 AND disposition IN ('conflict', 'not_permitted', 'not_taken') ORDER BY n DESC LIMIT 500";
-    // CROSS JOIN keeps SQLite to this order: from the newest action on, in the order wanted, it would ask all of them.
-    SAME_PEOPLE = "SELECT o.n, o.state, o.delivery, o.last_crossed, o.accepted_at, q.email FROM action_people p \
-        CROSS JOIN action_people q CROSS JOIN actions o \
-        WHERE p.action = $1 AND q.email = p.email AND o.n = q.action AND o.n <> $1 AND o.environment = $2 AND o.effect = $3 \
-        AND o.state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
-        ORDER BY o.n DESC LIMIT 200";
-    SAME_THREAD = "SELECT n, state, delivery, last_crossed, accepted_at FROM actions WHERE environment = $1 \
-        AND thread = $2 AND n <> $3 AND effect = $4 AND state IN ('accepted', 'unknown', 'closed_unknown', 'approved', 'in_progress') \
-        ORDER BY n DESC LIMIT 200";
 }
 
 /// Known domains by environment, and the change up to which they were read.
@@ -159,51 +150,6 @@ impl Ledger {
         let mut tx = self.pools().bare(doing).await?;
         let rows = sqlx::query(NOT_TAKEN_FROM).bind(source.to_owned()).fetch_all(&mut *tx).await;
         rows.map_err(|e| failed(doing, e))?.iter().map(delivery).collect()
-    }
-
-    /// Actions to the same thread or person with the same effect that went, may have gone or are about to go.
-    pub async fn related(&self, id: ActionId) -> Result<Vec<Related>, LedgerError> {
-        let doing = "looking for related actions";
-        let mut tx = self.pools().bare(doing).await?;
-        let action = Action::get(&mut tx, id).await?;
-        let mut found: BTreeMap<i64, Related> = BTreeMap::new();
-        let read =
-            |row: &sqlx::any::AnyRow, same_thread: bool, recipient: Option<String>| -> Result<Related, LedgerError> {
-                Ok(Related {
-                    action: ActionId(row.int("n")?),
-                    state: row.parsed("state")?,
-                    same_thread,
-                    same_delivery: row.int("delivery")? == action.delivery,
-                    recipient,
-                    went_at: row.time_or_null("last_crossed")?.or(row.time_or_null("accepted_at")?),
-                })
-            };
-        let people = sqlx::query(SAME_PEOPLE)
-            .bind(id.0)
-            .bind(action.environment.clone())
-            .bind(action.effect.clone())
-            .fetch_all(&mut *tx)
-            .await
-            .map_err(|e| failed(doing, e))?;
-        for row in &people {
-            let related = read(row, false, Some(row.text("email")?))?;
-            found.entry(related.action.0).or_insert(related);
-        }
-        if let Some(thread) = &action.thread {
-            let threads = sqlx::query(SAME_THREAD)
-                .bind(action.environment.clone())
-                .bind(thread.clone())
-                .bind(id.0)
-                .bind(action.effect.clone())
-                .fetch_all(&mut *tx)
-                .await
-                .map_err(|e| failed(doing, e))?;
-            for row in &threads {
-                let related = read(row, true, None)?;
-                found.entry(related.action.0).and_modify(|r| r.same_thread = true).or_insert(related);
-            }
-        }
-        Ok(found.into_values().rev().collect())
     }
 }
 

@@ -481,7 +481,19 @@ pub struct NotTaken {
 pub struct Related {
     pub action: ActionId,
     pub state: State,
+    pub effect: String,
+    pub destination: String,
     pub same_thread: bool,
+    /// The record at the destination that both touch.
+    pub same_record: bool,
+    /// The same step of the same request of the same source, whatever became of destination and effect.
+    pub same_step: bool,
+    /// The same key but for the revision: one of them follows the other on purpose.
+    pub revision: bool,
+    /// The source drafted both with exactly the same content.
+    pub same_draft: bool,
+    /// The attempt that is under way.
+    pub attempt: Option<AttemptId>,
     /// Proposed together: whoever read one of them had the other one before them.
     pub same_delivery: bool,
     /// The shared recipient, if that is what relates them.

@@ -4,6 +4,7 @@
 use super::Desk;
 use crate::anchor::MAY_HAVE_BEEN_SENT;
 use crate::failure::Failure;
+use crate::related;
 use crate::view::FindingDoc;
 use countersign_connectors::Parent;
 use countersign_domain::canonical::sha256;
@@ -20,9 +21,6 @@ use std::time::Duration;
 /// How long an approval waits for the mailbox to show the customer's message. One that takes longer is one that cannot be
 /// asked: the message stays the source's word, and is shown as such.
 pub(super) const PARENT_WITHIN: Duration = Duration::from_secs(10);
-
-/// After so long another accepted message to the same person, in another thread, is no repeat any more.
-const REPEAT_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// Nobody wrote the message that is answered.
 pub(super) const AUTOMATIC: &str = "automatic_message";
@@ -127,41 +125,6 @@ fn recipients(email: &EmailView) -> impl Iterator<Item = (String, String)> + '_ 
     lists
         .into_iter()
         .flat_map(|(name, list)| list.iter().enumerate().map(move |(i, m)| (format!("{name}[{i}].email"), m.folded())))
-}
-
-/// A finding of protocol.md's "split or repeated replies".
-fn related_findings(related: &[Related], now: countersign_domain::Timestamp) -> Vec<Finding> {
-    related
-        .iter()
-        .filter(|other| match other.state {
-            State::Accepted => other.same_thread || other.went_at.is_none_or(|at| now.since(at) < REPEAT_WITHIN),
-            State::Unknown | State::Approved | State::InProgress | State::ClosedUnknown => true,
-            State::Prepared
-            | State::NeedsReview
-            | State::Refused
-            | State::GaveUp
-            | State::Rejected
-            | State::Superseded => false,
-        })
-        .map(|other| {
-            let what = match other.state {
-                State::Accepted => "was accepted",
-                State::Unknown | State::ClosedUnknown => "may have been sent",
-                _ => "is on its way",
-            };
-            let whom = if other.same_thread { "the same thread" } else { "the same person" };
-            // What was proposed together is read together: it is pointed out, and held back only once the other one went.
-            let together = other.same_delivery && matches!(other.state, State::Approved | State::InProgress);
-            let (weight, holds) = if together { (Weight::Note, false) } else { (Weight::Stop, true) };
-            Finding {
-                code: "split_reply",
-                field: other.action.to_string(),
-                weight,
-                holds,
-                text: format!("{} to {whom} {what}. Nothing is merged: read it first.", other.action),
-            }
-        })
-        .collect()
 }
 
 /// Two systems that answer each other are stopped at the latest here: the thread took what it takes in a day.
@@ -273,8 +236,10 @@ impl Desk {
         let id = detail.record.id();
         let open = may_be_approved(&detail.record.row.standing);
         let mut all = if open { self.followed(detail).await? } else { Vec::new() };
+        let related = if open { self.ledger().related(id).await? } else { Vec::new() };
+        all.extend(related::findings(&related, self.now()));
         match payload.email() {
-            Some(email) => all.extend(self.mail_findings(detail, &email, open).await?),
+            Some(email) => all.extend(self.mail_findings(detail, &email, &related, open).await?),
             None if open => all.extend(self.record_findings(id, payload).await?),
             None => {}
         }
@@ -293,7 +258,13 @@ impl Desk {
         Ok(all.into_iter().map(|f| doc(f, version, &cleared)).collect())
     }
 
-    async fn mail_findings(&self, detail: &Detail, email: &EmailView, open: bool) -> Result<Vec<Finding>, Failure> {
+    async fn mail_findings(
+        &self,
+        detail: &Detail,
+        email: &EmailView,
+        related: &[Related],
+        open: bool,
+    ) -> Result<Vec<Finding>, Failure> {
         let known = self.known(detail, email).await?;
         let mut all = risk::findings(email, detail.conversation.as_ref(), &known);
         if open && let Some(passed) = email.send_at.as_ref().and_then(|when| time_passed(when, self.now())) {
@@ -309,23 +280,9 @@ impl Desk {
             }
         }
         if open && all.iter().any(|f| f.code == AUTOMATIC) {
-            all.extend(daily_limit(&self.ledger().related(detail.record.id()).await?, self.now()));
-        }
-        if open {
-            all.extend(related_findings(&self.unrelated_by_revision(detail).await?, self.now()));
+            all.extend(daily_limit(related, self.now()));
         }
         Ok(all)
-    }
-
-    /// Related actions, without those of the same request and step: a revision follows them on purpose and shows them.
-    async fn unrelated_by_revision(&self, detail: &Detail) -> Result<Vec<Related>, Failure> {
-        let record = &detail.record;
-        let mut related = self.ledger().related(record.id()).await?;
-        if let Some(request) = &record.row.request_id {
-            let chain = self.ledger().actions_of_request(&record.row.source, request, Some(&record.row.step)).await?;
-            related.retain(|r| !chain.iter().any(|c| c.id() == r.action));
-        }
-        Ok(related)
     }
 
     async fn known(&self, detail: &Detail, email: &EmailView) -> Result<risk::Known, Failure> {
@@ -431,39 +388,6 @@ fn own_domains(config: &serde_json::Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use countersign_domain::Timestamp;
-
-    fn related(state: State, same_thread: bool, days_ago: u64) -> Related {
-        let now = now();
-        Related {
-            action: ActionId(7),
-            state,
-            same_thread,
-            same_delivery: false,
-            recipient: None,
-            went_at: Some(now.minus(Duration::from_secs(days_ago * 86_400))),
-        }
-    }
-    fn now() -> Timestamp {
-        Timestamp::from_millis(1_793_610_900_000)
-    }
-
-    #[test]
-    fn r17_a_second_reply_to_a_thread_or_person_holds_the_approval_and_names_the_other() {
-        for state in [State::Accepted, State::Unknown, State::Approved, State::InProgress] {
-            let found = related_findings(&[related(state, true, 40)], now());
-            assert!(found[0].holds && found[0].text.contains("A-7"), "{state}");
-        }
-        for state in [State::Prepared, State::Rejected, State::Refused, State::GaveUp, State::Superseded] {
-            assert!(related_findings(&[related(state, true, 0)], now()).is_empty(), "{state}: nothing was sent");
-        }
-        assert!(related_findings(&[related(State::Accepted, false, 15)], now()).is_empty(), "long ago, another thread");
-        let together = |state| Related { same_delivery: true, ..related(state, true, 0) };
-        assert!(!related_findings(&[together(State::Approved)], now())[0].holds, "proposed together, read together");
-        for went in [State::Accepted, State::Unknown, State::ClosedUnknown] {
-            assert!(related_findings(&[together(went)], now())[0].holds, "{went}: a second one to the same person");
-        }
-    }
 
     #[test]
     fn r17_our_own_domains_come_from_the_senders() {

@@ -182,6 +182,8 @@ export const review: Like<typeof source> = {
     link_differs: "الرابط يقود إلى مكان آخر",
     html_not_checked: "لم يُتحقق من التنسيق",
     split_reply: "يجيب عن أكثر من رسالة",
+    repeated_step: "أُرسل لهذه الخطوة من قبل",
+    repeated_record: "يغيّر السجل نفسه",
     customer_wrote_again: "كتب العميل ثانيةً",
     unfilled_placeholder: "موضع يجب ملؤه",
     parent_missing: "لم توجد الرسالة",

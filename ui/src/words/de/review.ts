@@ -183,6 +183,8 @@ export const review: Like<typeof source> = {
     html_not_checked: "Formatierung nicht geprüft",
     unfilled_placeholder: "Noch auszufüllen",
     split_reply: "Beantwortet mehr als eine Nachricht",
+    repeated_step: "Für diesen Schritt schon gesendet",
+    repeated_record: "Ändert denselben Datensatz",
     customer_wrote_again: "Der Kunde hat wieder geschrieben",
     parent_missing: "Nachricht nicht gefunden",
     parent_differs: "Nachricht weicht ab",

@@ -181,6 +181,8 @@ export const review = {
     html_not_checked: "Formatting not checked",
     unfilled_placeholder: "Still to be filled",
     split_reply: "Answers more than one message",
+    repeated_step: "Sent for this step already",
+    repeated_record: "Changes the same record",
     customer_wrote_again: "The customer wrote again",
     parent_missing: "Message not found",
     parent_differs: "Message differs",

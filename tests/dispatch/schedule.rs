@@ -114,19 +114,21 @@ async fn a_failed_login_pauses_the_destination_and_counts_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreachable_destination_is_tried_again_by_itself() {
-    let office = Office::new().await;
-    office.sandbox.set_fault(Fault::smtp_down(), Times::Always);
-    let id = office.approved("r1").await;
-    let dispatcher = office.dispatcher().await;
-    dispatcher.tick().await;
-    dispatcher.tick().await;
-    assert_eq!(office.sandbox.connections(Protocol::Smtp), 1, "it rests");
-    office.sandbox.clear_faults();
-    office.later(2 * MINUTE);
-    dispatcher.tick().await;
-    assert_eq!(office.state(id).await, State::Accepted);
-    assert_eq!(office.effects(id).await, 1);
+async fn a_destination_that_is_unreachable_or_cannot_check_the_login_now_is_tried_again_by_itself() {
+    for trouble in [Fault::smtp_down(), Fault::smtp_login_refused(454)] {
+        let office = Office::new().await;
+        office.sandbox.set_fault(trouble, Times::Always);
+        let id = office.approved("r1").await;
+        let dispatcher = office.dispatcher().await;
+        dispatcher.tick().await;
+        dispatcher.tick().await;
+        assert_eq!(office.sandbox.connections(Protocol::Smtp), 1, "it rests");
+        office.sandbox.clear_faults();
+        office.later(2 * MINUTE);
+        dispatcher.tick().await;
+        assert_eq!(office.state(id).await, State::Accepted);
+        assert_eq!(office.effects(id).await, 1);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

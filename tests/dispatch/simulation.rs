@@ -165,15 +165,14 @@ impl Day {
 
     async fn proposed(&mut self) {
         self.requests += 1;
-        let id = self.office.propose(&format!("r{}", self.requests)).await;
+        // Four customers: some write more than once, and most have nothing to do with each other.
+        let customer = format!("robin{}@customer.example", self.dice.usize(..4));
+        let (request, to) = (format!("r{}", self.requests), [customer.as_str()]);
+        let id = self.office.propose_to(&request, &to).await;
         self.note(format_args!("proposed {id}"));
         self.actions.push(id);
         if self.one_in(4) {
-            assert_eq!(
-                self.office.propose(&format!("r{}", self.requests)).await,
-                id,
-                "the same event is the same action"
-            );
+            assert_eq!(self.office.propose_to(&request, &to).await, id, "the same event is the same action");
         }
     }
 
@@ -302,6 +301,10 @@ impl Day {
         }
         let report = self.worker().tick().await;
         self.note(format_args!("tick: {report:?}"));
+        for (id, _) in report.attempted.iter().filter(|(_, state)| *state == State::NeedsReview) {
+            let why = self.office.doc(*id).await.reason;
+            self.note(format_args!("  {id} because of {why:?}"));
+        }
         for failure in &report.failures {
             assert!(![Code::Internal, Code::Integrity].contains(&failure.code), "{failure}");
         }
@@ -401,9 +404,9 @@ impl Day {
         self.worker().tick().await;
         self.check().await;
         for id in self.actions.clone() {
-            let state = self.office.state(id).await;
-            self.note(format_args!("{id} ends {state:?}"));
-            assert!(![State::InProgress, State::Approved].contains(&state), "{id} is left {state:?}");
+            let doc = self.office.doc(id).await;
+            self.note(format_args!("{id} ends {}: {:?} {:?} {}", doc.state, doc.reason, doc.next, doc.explanation));
+            assert!(!["in_progress", "approved"].contains(&doc.state.as_str()), "{id} is left {}", doc.state);
         }
         let core = &self.office.core;
         let (roster, secret) =

@@ -405,9 +405,11 @@ fn not_sent_of(contract: &Contract, answer: &Answer) -> NotSent {
     }
 }
 
-/// Whether a login failed, so that the destination waits for a person: `smtp:auth:535`, `http:login:401`, `look:login`.
+/// Whether a login failed, so that the destination waits for a person: `smtp:auth:535`, `http:login:401`, `look:login`. A
+/// server that cannot check a password now says 454 (RFC 4954, section 6) and is asked again by itself; 432 wants a person.
 pub(crate) fn is_signed_out(code: &str) -> bool {
-    code.split(':').any(|part| part == "auth" || part == "login")
+    let passing = code.starts_with("smtp:auth:4") && code != "smtp:auth:432";
+    !passing && code.split(':').any(|part| part == "auth" || part == "login")
 }
 
 /// Whether another token may be taken where this one was not: the server said no to it, and not to its form or its account.
@@ -437,12 +439,13 @@ mod tests {
 
     #[test]
     fn f42_only_a_no_to_the_token_itself_is_worth_another_one() {
-        for code in ["smtp:auth:535", "smtp:auth:454", "http:login:401", "look:login", "situation:login"] {
+        for code in ["smtp:auth:535", "smtp:auth:432", "http:login:401", "look:login", "situation:login"] {
             assert!(refuses_login(code), "{code}");
         }
         for code in ["smtp:auth:no_mechanism", "smtp:auth:unusable", "http:login:other_account", "login:sign_in"] {
             assert!(is_signed_out(code) && !refuses_login(code), "{code}");
         }
+        assert!(!is_signed_out("smtp:auth:454"), "a passing trouble of the server");
         assert!(!is_signed_out("oauth:unreached") && !refuses_login("smtp:rcpt:550"));
     }
 

@@ -187,12 +187,15 @@ impl Shell {
         open.desk.action(id).await
     }
 
-    /// How many approved actions are still held; none of a home that was never opened.
-    pub(crate) async fn held(&self) -> usize {
+    /// How many approved actions are still held, and how many are to go at a time of their own within a day; none of a home
+    /// that was never opened.
+    pub(crate) async fn held(&self) -> (usize, usize) {
         let open = self.open.lock().await.clone();
         match open {
-            Some(open) => open.desk.held().await.map_or(0, |held| held.len()),
-            None => 0,
+            Some(open) => {
+                (open.desk.held().await.map_or(0, |held| held.len()), open.desk.scheduled_soon().await.unwrap_or(0))
+            }
+            None => (0, 0),
         }
     }
 

@@ -30,18 +30,19 @@ pub(crate) fn start(app: &AppHandle, open: &Arc<Open>) {
     });
 }
 
-/// Quits; but while something approved is still held a person is asked first (F38). A window that nobody can see asks
+/// Quits; but while something approved is still held, or is to go at a time of the next day, a person is asked first (F38). A window that nobody can see asks
 /// nothing: what is held stays approved and leaves at the next start.
 pub(crate) fn ask_to_quit(app: &AppHandle, code: i32) {
     let app = app.clone();
     tauri::async_runtime::spawn(async move {
         let shell = app.state::<Shell>();
-        let held = if shell.visible.is_cancelled() && code == 0 { shell.held().await } else { 0 };
-        if held == 0 {
+        let (held, scheduled) = if shell.visible.is_cancelled() && code == 0 { shell.held().await } else { (0, 0) };
+        if held + scheduled == 0 {
             return quit(&app, code);
         }
         window::focus(&app, None);
-        if let Err(why) = app.emit_to(window::MAIN, "quit", serde_json::json!({ "held": held })) {
+        if let Err(why) = app.emit_to(window::MAIN, "quit", serde_json::json!({ "held": held, "scheduled": scheduled }))
+        {
             tracing::warn!("nobody could be asked about quitting: {why}");
             quit(&app, code);
         }

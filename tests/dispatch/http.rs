@@ -42,7 +42,7 @@ impl Branch {
         Branch { office, api, dispatcher, effect }
     }
 
-    async fn resend() -> Branch {
+    pub(crate) async fn resend() -> Branch {
         let senders = "from = [\"Shop Support <support@shop.example>\"]\n";
         Branch::of("resend", senders, "re_good_key", Box::new(Resend::new("re_good_key"))).await
     }
@@ -53,7 +53,8 @@ impl Branch {
         Branch::of("webhook", &format!("contract = \"{contract}\"\n"), WHSEC, Box::new(receiver)).await
     }
 
-    pub(crate) async fn approved(&self, request: &str) -> ActionId {
+    /// What the source hands in for a request.
+    pub(crate) fn document(&self, request: &str) -> Value {
         let payload = match self.effect {
             "webhook.post" => json!({ "body": { "slot": "Tuesday", "note": "Grüße" } }),
             _ => json!({
@@ -62,7 +63,7 @@ impl Branch {
                 "in_reply_to": format!("<{request}@customer.example>"),
             }),
         };
-        let document = json!({
+        json!({
             "event_id": format!("evt-{request}"), "request_id": request,
             "conversation": {
                 "from": { "name": "Robin Vale", "email": ROBIN }, "subject": "Grüße",
@@ -70,7 +71,11 @@ impl Branch {
             },
             "actions": [{ "step": "first", "effect": self.effect, "destination": "place", "payload": payload }],
             "draft": { "run_id": "run-1", "model": "any", "reason": "as asked" }
-        });
+        })
+    }
+
+    pub(crate) async fn approved(&self, request: &str) -> ActionId {
+        let document = self.document(request);
         let source = self.office.intake.by_name("agent").await.expect("it is known");
         let answer = self.office.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
         let answer = serde_json::to_value(&answer).expect("plain data");

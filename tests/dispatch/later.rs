@@ -3,6 +3,7 @@
 use crate::office::{Office, ROBIN, SUPPORT, Setup, customers_message, proposal};
 use countersign_domain::{ActionId, State};
 use countersign_engine::{Code, Dispatcher};
+use countersign_sandbox::{Fault, Protocol, Times};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -104,4 +105,89 @@ async fn f39_an_edit_and_a_revision_ask_for_another_time_where_there_is_none() {
     office.desk.edit(id, None, payload).await.expect("which of the two was said");
     let next = office.approve(id).await.next.expect("it is said when");
     assert_eq!(next.at.as_deref(), Some("2027-10-31T01:30:00Z"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f38_what_was_due_at_a_time_while_nothing_ran_waits_for_its_owner() {
+    let office = Office::new().await;
+    let id = proposed(&office, berlin("2026-11-03T09:00")).await;
+    office.approve(id).await;
+    // The computer was off over its time, and for three hours more.
+    office.later(25 * HOUR + 45 * MINUTE);
+    let dispatcher = office.dispatcher().await;
+    for _ in 0..3 {
+        dispatcher.tick().await;
+        office.later(MINUTE);
+    }
+    let doc = office.doc(id).await;
+    assert_eq!((doc.state.as_str(), office.sandbox.effects().len()), ("needs_review", 0));
+    assert_eq!(office.sandbox.connections(Protocol::Smtp), 0);
+    let reason = doc.reason.expect("it is said why");
+    assert!(reason.contains("2026-11-03 09:00 in Europe/Berlin") && reason.contains("3 hours"), "{reason}");
+    office.desk.confirm(id, None, None).await.expect("it can be confirmed");
+    assert!(office.doc(id).await.findings.iter().any(|f| f.code == "time_passed" && f.holds));
+    office.approve(id).await;
+    dispatcher.tick().await;
+    assert_eq!(
+        (office.state(id).await, office.effects(id).await),
+        (State::Accepted, 1),
+        "a person wanted it all the same"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f38_a_quarter_of_an_hour_late_it_goes_dated_by_the_time_it_was_approved_for() {
+    let office = Office::new().await;
+    let id = proposed(&office, berlin("2026-11-03T09:00")).await;
+    office.approve(id).await;
+    office.later(22 * HOUR + 45 * MINUTE + 15 * MINUTE);
+    office.dispatcher().await.tick().await;
+    assert_eq!((office.state(id).await, office.effects(id).await), (State::Accepted, 1));
+    let sent = String::from_utf8_lossy(&office.sandbox.effects()[0].bytes).into_owned();
+    assert!(sent.contains("Date: Tue, 3 Nov 2026 08:00:00 +0000"), "{sent}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f38_one_that_was_tried_in_time_is_tried_on_past_the_limit() {
+    let office = Office::new().await;
+    office.sandbox.set_fault(Fault::mail_refused(451), Times::Exactly(2));
+    let id = proposed(&office, berlin("2026-11-03T09:00")).await;
+    office.approve(id).await;
+    let dispatcher = office.dispatcher().await;
+    office.later(22 * HOUR + 45 * MINUTE);
+    for _ in 0..3 {
+        dispatcher.tick().await;
+        office.later(20 * MINUTE);
+    }
+    assert_eq!((office.state(id).await, office.effects(id).await), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f39_what_follows_a_message_for_next_week_does_not_expire_before_it() {
+    let office = Office::with(Setup { imap: false, ..Setup::default() }).await;
+    let mut document = proposal("r1", &[ROBIN]);
+    document["actions"][0]["payload"]["send_at"] = berlin("2026-11-09T10:15");
+    let mut second = proposal("r1", &["sam@other.example"])["actions"][0].clone();
+    (second["step"], second["after"]) = (json!("second"), json!("first-reply"));
+    document["actions"].as_array_mut().expect("a list").push(second);
+    let source = office.intake.by_name("inbox-agent").await.expect("the source is known");
+    let answer = office.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
+    let ids: Vec<ActionId> =
+        answer.actions.iter().map(|a| a.id.as_deref().expect("made").parse().expect("id")).collect();
+    // Whichever is read first.
+    let follows = office.approve(ids[1]).await;
+    assert_eq!(follows.approvals[0].expires_at, "2026-11-12T09:15:00Z", "three days after what it waits for");
+    office.approve(ids[0]).await;
+    let next = office.doc(ids[1]).await.next.expect("it is said what it waits for");
+    assert!(next.text.contains(&ids[0].to_string()) && next.text.contains("2026-11-09T09:15:00Z"), "{}", next.text);
+    let dispatcher = office.dispatcher().await;
+    for _ in 0..7 {
+        dispatcher.tick().await;
+        assert_eq!((office.state(ids[1]).await, office.sandbox.effects().len()), (State::Approved, 0));
+        office.later(24 * HOUR);
+    }
+    dispatcher.tick().await;
+    for id in ids {
+        assert_eq!((office.state(id).await, office.effects(id).await), (State::Accepted, 1));
+    }
 }

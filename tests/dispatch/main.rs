@@ -20,4 +20,5 @@ mod schedule;
 mod secrets;
 mod simulation;
 mod split;
+mod stop;
 mod twice;

@@ -115,6 +115,6 @@ export const times = [
     await page.evaluate(() => window.__fake.quit());
     await page.waitForSelector("dialog[open]");
     assert.match(await page.textContent("dialog[open] h2"), /^1 approved action/);
-    assert.match(await page.textContent("dialog[open] .dlg__s"), /1 approved action has a time of its own\. It goes then if Countersign is open, otherwise when you open it next\./);
+    assert.match(await page.textContent("dialog[open] .dlg__s"), /1 approved action has a time of its own\. It goes then if Countersign is open\. More than a quarter of an hour late it waits for you\./);
   }],
 ];

@@ -8,6 +8,10 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
+/// What was approved for a time and could not go until so much later waits for a person: a message that was meant for the
+/// morning says something else in the evening. Longer than a restart, a backoff or a short outage takes.
+pub const SCHEDULED_LATE_AFTER: Duration = Duration::from_secs(15 * MINUTE);
+
 /// Waits between attempts that were certainly not sent: 1 min, 10 min. A destination's Retry-After wins.
 pub fn backoff(attempts: u8, retry_after: Option<Duration>) -> Duration {
     retry_after.unwrap_or(Duration::from_secs(if attempts <= 1 { MINUTE } else { 10 * MINUTE }))

@@ -130,6 +130,9 @@ impl Worker {
         contract: &Contract,
         asked: Asked,
     ) -> Result<(Poised, Value), Failed> {
+        if let Some(why) = self.overdue(claim).await? {
+            return Err(Stop::Changed(why).into());
+        }
         self.look_first(claim, reached, contract).await?;
         testpoint("after_look").await;
         // An attempt in doubt repeats what may have happened: whether the world moved on no longer matters.
@@ -305,6 +308,10 @@ impl Worker {
         if let Err(e) = self.core.ledger.record_crossing(claim, noted, self.core.clock.now()).await {
             // Dropped before a byte of the last thing was said.
             drop(poised);
+            if matches!(e, LedgerError::Conflict(Conflict::WroteAgain)) {
+                let why = "the customer wrote again after this was approved; read it, then decide anew";
+                return self.stop(claim, Stop::Changed(why.into())).await;
+            }
             let off = matches!(e, LedgerError::Conflict(Conflict::SendingOff));
             let code = if off { "engine:sending_off" } else { "engine:no_mark" };
             let standing =

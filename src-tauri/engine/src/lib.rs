@@ -6,7 +6,7 @@
 //! | `keychain`, `anchor` | secrets; the ledger's head anchored outside it |
 //! | `clock`, `settings`, `destinations` | the time; what can be set; from a row to its connector and login |
 //! | `logins` | sign-ins that are renewed, one process for all |
-//! | `dispatch`, `unwritten`, `late` | one attempt; its ending until that is in the ledger; answers after it |
+//! | `dispatch`, `overdue`, `unwritten`, `late` | one attempt; what is too late for one; its ending until that is in the ledger; answers after it |
 //! | `related` | what else of ours went the same way |
 //! | `reconcile`, `followup`, `run` | doubt into knowledge; the Sent copy; the loop |
 //! | `outcomes` | telling a source what became of its actions |
@@ -33,6 +33,7 @@ mod latest;
 mod logins;
 pub mod notify;
 mod outcomes;
+mod overdue;
 mod reconcile;
 mod related;
 mod repeat;

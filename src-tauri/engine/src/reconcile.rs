@@ -34,7 +34,11 @@ impl Worker {
         };
         let Some(contract) = connector.contract(&item.effect) else { return Ok(Reconciled::Nothing) };
         let by_itself = self.core.settings.repeats_by_itself(&item.destination).await?;
-        let may_repeat = item.attempts_left && !item.revised && item.state == State::Unknown;
+        let mut may_repeat = item.attempts_left && !item.revised && item.state == State::Unknown;
+        // It may not have happened yet, and the customer may have said "stop" since: a person repeats it, or nobody does.
+        if may_repeat && contract.has_native_key() {
+            may_repeat = !self.core.ledger.wrote_again_since_approval(item.action).await?;
+        }
         // A clock that was set back opens no window again.
         let time = if by_itself && contract.has_native_key() { self.core.window_time().await? } else { Some(now) };
         let (by_itself, time) = (by_itself && time.is_some(), time.unwrap_or(now));

@@ -4,7 +4,7 @@ use crate::rows::{Action, to_json, waits_name};
 use crate::tx::{Conn, Write, failed, is_unique, statements};
 use crate::types::Waits;
 use crate::{Conflict, LedgerError};
-use crate::{doors, journal};
+use crate::{doors, journal, news};
 use countersign_domain::{Fact, State, Timestamp, advance};
 use serde_json::{Value, json};
 
@@ -33,8 +33,23 @@ statements! {
         record_key = $11, conversation = $12 WHERE n = $1 AND row_version = $2";
 }
 
-/// Lets `fact` happen to `action`: `advance()` decides, `change` fills in what goes with it. Returns the row as it stands.
+/// Lets `fact` happen to `action`: `advance()` decides, `change` fills in what goes with it, and what the customer wrote while
+/// it was under way follows. Returns the row as it stands.
 pub(crate) async fn apply(
+    w: &mut Write,
+    action: &Action,
+    fact: &Fact,
+    change: impl FnOnce(&mut Action),
+    details: Value,
+    by: &str,
+    now: Timestamp,
+) -> Result<Action, LedgerError> {
+    let next = step(w, action, fact, change, details, by, now).await?;
+    news::follow(w, action, next, now).await
+}
+
+/// The same without what follows.
+pub(crate) async fn step(
     w: &mut Write,
     action: &Action,
     fact: &Fact,

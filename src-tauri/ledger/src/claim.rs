@@ -5,7 +5,7 @@ use crate::proof::{self, Proven, broken_part};
 use crate::rows::{Action, Get, read_json, skip_damaged, to_json};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Claim, ClaimRequest, Claimed, OpenAttempt, RefusedClaim};
-use crate::{Conflict, Ledger, LedgerError, apply, approvers, close, content, directory, journal};
+use crate::{Conflict, Ledger, LedgerError, apply, approvers, close, content, directory, journal, news};
 use countersign_domain::countersigned::Candidate;
 use countersign_domain::{
     ActionId, AttemptId, Countersigned, Fact, LedgerSecret, NotCountersigned, Receipt, Roster, Standing, State,
@@ -151,6 +151,7 @@ impl Ledger {
             order,
             worker: request.worker.clone(),
             standing: next.standing,
+            row_version: next.row_version,
             noted,
             head,
         })))
@@ -159,7 +160,8 @@ impl Ledger {
     /// The durable mark before the point of no return: a compare-and-set on the open attempt and its worker.
     ///
     /// # Errors
-    /// `ClaimLost` where the attempt was closed or crossed before; `SendingOff` where the switch was thrown meanwhile.
+    /// `ClaimLost` where the attempt was closed or crossed before; `SendingOff` where the switch was thrown meanwhile;
+    /// `WroteAgain` where a source told so since the claim.
     /// After any error nothing may cross.
     pub async fn record_crossing(&self, claim: &Claim, noted: &Value, now: Timestamp) -> Result<Standing, LedgerError> {
         let doing = "writing down the crossing";
@@ -180,6 +182,13 @@ impl Ledger {
             .await
             .map_err(|e| failed(doing, e))?
             .ok_or(Conflict::ClaimLost)?;
+        // Something was written down about it since the claim. In doubt it no longer matters: it may have happened already.
+        if current.row_version != claim.row_version
+            && !claim.standing.in_doubt
+            && news::waiting(w.conn(), &current).await?.is_some()
+        {
+            return Err(Conflict::WroteAgain.into());
+        }
         let details = json!({ "attempt": claim.attempt.0, "noted": read_json::<Value>(&crossed, "noted")? });
         let next = apply::apply(&mut w, &current, &Fact::Crossed, |_| {}, details, "worker", now).await?;
         w.commit(doing).await?;

@@ -345,13 +345,24 @@ pub(crate) async fn put_conversation(
 
 /// The conversation behind an action, hashed again. None where there is none or it was purged.
 pub(crate) async fn conversation(conn: &mut Conn, action: &Action) -> Result<Option<Conversation>, LedgerError> {
-    let Some(hash) = action.conversation else { return Ok(None) };
+    match action.conversation {
+        Some(hash) => conversation_at(conn, action.id(), hash).await,
+        None => Ok(None),
+    }
+}
+
+/// The same under a hash that an action's journal names.
+pub(crate) async fn conversation_at(
+    conn: &mut Conn,
+    action: ActionId,
+    hash: ConversationHash,
+) -> Result<Option<Conversation>, LedgerError> {
     let row = sqlx::query(CONVERSATION)
         .bind(hash.to_string())
         .fetch_optional(conn)
         .await
         .map_err(|e| failed("reading a conversation", e))?;
-    let broken = |why: &str| LedgerError::corrupt("conversation", action.id(), why);
+    let broken = |why: &str| LedgerError::corrupt("conversation", action, why);
     let row = row.ok_or_else(|| broken("its row is missing"))?;
     let Some(text) = row.text_or_null("value")? else { return Ok(None) };
     let value = json::parse(text.as_bytes()).map_err(|_| broken("it cannot be read"))?;

@@ -75,6 +75,9 @@ pub enum Conflict {
     /// The attempt was closed or belongs to another worker.
     #[error("this worker no longer holds the claim")]
     ClaimLost,
+    /// A source told of a newer message after the claim.
+    #[error("the customer wrote again after this was approved")]
+    WroteAgain,
     /// Sending was switched off, or dispatch was frozen, after the claim.
     #[error("sending is switched off or frozen")]
     SendingOff,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `open`, `place`, `tx`, `slots` | making and opening, where it may lie, transactions, connections |
 //! | `apply`, `journal`, `rows`, `lines` | the one write path for state, the chain, rows to values and back, many at once |
-//! | `receive`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
+//! | `receive`, `news`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
 //! | `read`, `related`, `page`, `search` | one action with its history; what else went the same way; lists; full text |
 //! | `directory`, `rules` | people, devices, sources, destinations, settings; what a round of dispatch reads of them |
@@ -32,6 +32,7 @@ mod followup;
 mod insights;
 mod journal;
 mod lines;
+mod news;
 mod next;
 mod open;
 mod page;

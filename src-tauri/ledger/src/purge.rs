@@ -25,9 +25,13 @@ statements! {
     CONVERSATIONS_OF = "SELECT conversation FROM actions WHERE n = $1 AND conversation IS NOT NULL \
         UNION SELECT conversation FROM approvals WHERE action = $1 AND conversation IS NOT NULL";
     // Replaced before anybody decided anything with it: nothing shows it any more.
-    EMPTY_REPLACED = "UPDATE conversations SET value = NULL WHERE value IS NOT NULL \
+    REPLACED = "SELECT hash FROM conversations WHERE value IS NOT NULL \
         AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.conversation = conversations.hash) \
         AND NOT EXISTS (SELECT 1 FROM approvals p WHERE p.conversation = conversations.hash)";
+    // What came while an action was under way or in doubt waits in its journal.
+    NEWS = "SELECT j.fact FROM actions a JOIN journal j ON j.action = a.n WHERE j.kind = 'wrote_again' \
+        AND a.state IN ('in_progress', 'unknown', 'closed_unknown')";
+    EMPTY_UNNAMED = "UPDATE conversations SET value = NULL WHERE hash = $1";
     FORGET_PEOPLE = "DELETE FROM action_people WHERE action = $1";
     FORGET_TEXTS = "DELETE FROM kept_texts WHERE action = $1";
     QUEUE = "INSERT INTO index_queue (action) VALUES ($1) ON CONFLICT DO NOTHING";
@@ -48,16 +52,35 @@ impl Ledger {
                 .fetch_all(w.conn())
                 .await
                 .map_err(|e| failed(doing, e))?;
-            let Some(row) = rows.last() else { return Ok(purged) };
+            let Some(row) = rows.last() else { break };
             last = row.int("n")?;
             for row in &rows {
                 purged.attachments += one(&mut w, row.int("n")?, by, now).await?;
                 purged.actions += 1;
             }
-            sqlx::query(EMPTY_REPLACED).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
             w.commit(doing).await?;
         }
+        if purged.actions > 0 {
+            let mut w = self.pools().write(doing, Durable::Full).await?;
+            empty_replaced(&mut w).await?;
+            w.commit(doing).await?;
+        }
+        Ok(purged)
     }
+}
+
+async fn empty_replaced(w: &mut Write) -> Result<(), LedgerError> {
+    let doing = "purging a body";
+    let news = sqlx::query(NEWS).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    let news = news.iter().map(|row| row.text("fact")).collect::<Result<Vec<_>, _>>()?;
+    let replaced = sqlx::query(REPLACED).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    for row in &replaced {
+        let hash = row.text("hash")?;
+        if !news.iter().any(|fact| fact.contains(&hash)) {
+            sqlx::query(EMPTY_UNNAMED).bind(hash).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        }
+    }
+    Ok(())
 }
 
 async fn one(w: &mut Write, n: i64, by: &PersonId, now: Timestamp) -> Result<u32, LedgerError> {

@@ -8,7 +8,7 @@ use crate::tx::{Conn, failed, statements};
 use crate::types::{
     ActionRecord, AttemptRecord, DeliveryRecord, Detail, PayloadVersion, SightingRecord, StoredApproval,
 };
-use crate::{Ledger, LedgerError, decide, followup, journal};
+use crate::{Ledger, LedgerError, decide, followup, journal, news};
 use countersign_domain::risk::{Domains, Known};
 use countersign_domain::{
     ActionId, ApprovalId, Attachment, AttemptId, Conversation, DeliveryId, IdempotencyKey, Payload, State, Wire,
@@ -157,6 +157,12 @@ impl Ledger {
 pub(crate) async fn detail(conn: &mut Conn, action: Action, rows: Vec<Stored>) -> Result<Detail, LedgerError> {
     let id = action.id();
     let (payloads, attachments) = payloads(conn, &action).await?;
+    // Whoever decides what is to become of it reads what the customer says now.
+    let news = news::told(&action, &rows).filter(|_| news::is_held(action.standing.state));
+    let conversation = match news {
+        Some(hash) => content::conversation_at(conn, id, hash).await?,
+        None => content::conversation(conn, &action).await?,
+    };
     Ok(Detail {
         payloads,
         attachments,
@@ -166,7 +172,7 @@ pub(crate) async fn detail(conn: &mut Conn, action: Action, rows: Vec<Stored>) -
         deliveries: deliveries(conn, id).await?,
         journal: rows.into_iter().map(|s| s.row).collect(),
         filing: followup::filing(conn, id.0).await?,
-        conversation: content::conversation(conn, &action).await?,
+        conversation,
         cleared: decide::cleared(conn, id.0).await?,
         record: action.record(),
     })

@@ -5,7 +5,7 @@ use crate::repeats::{self, Plan, Plans};
 use crate::rows::{Action, Get};
 use crate::tx::{Durable, Write, failed, statements};
 use crate::types::{Received, ReceivedAction, SourceRecord, Waits};
-use crate::{Ledger, LedgerError, apply, journal, whole};
+use crate::{Ledger, LedgerError, apply, journal, news, whole};
 use countersign_domain::proposal::ProposedAction;
 use countersign_domain::{
     ActionKey, ConversationHash, DeliveryId, Disposition, Fact, LedgerSecret, PersonId, Proposal, Sealed, Standing,
@@ -283,7 +283,7 @@ impl Intake<'_> {
     }
 
     /// The customer wrote again and the draft is what it was: the action gets the newer conversation, and whoever approved
-    /// it has to read that first.
+    /// it has to read that first. What is under way or in doubt gets it when that has ended ([`news`]).
     async fn wrote_again(&self, w: &mut Write, current: &Action) -> Result<Action, LedgerError> {
         let (by, conversation) = (self.by(), self.conversation);
         let mut details = json!({ "delivery": self.delivery, "news": true });
@@ -302,7 +302,21 @@ impl Intake<'_> {
             State::Prepared if !current.standing.crossed_once => {
                 apply::apply(w, current, &Fact::Redrafted, set, details, &by, self.now).await
             }
-            _ => apply::touch(w, current, "wrote_again", set, details, &by, self.now).await,
+            // What its approval was signed with stays as long as somebody may ask what became of it.
+            state if news::is_held(state) => {
+                details["conversation"] = json!(conversation);
+                apply::touch(w, current, "wrote_again", |_| {}, details, &by, self.now).await
+            }
+            _ => {
+                let set = |a: &mut Action| {
+                    set(a);
+                    // So does a first approval of two of the stored wire.
+                    if a.standing.signed > 0 {
+                        a.ended_sequence = a.newest_sequence;
+                    }
+                };
+                apply::touch(w, current, "wrote_again", set, details, &by, self.now).await
+            }
         }
     }
 

@@ -1,10 +1,10 @@
 //! What a delivery means for each of its actions, before anything is written: new, known, newer, older, not allowed.
 
-use crate::content::content_hash;
+use crate::content::{self, content_hash};
 use crate::rows::{Action, Get, action_columns};
 use crate::tx::{Conn, failed, statements};
 use crate::types::SourceRecord;
-use crate::{LedgerError, directory};
+use crate::{LedgerError, directory, news};
 use countersign_domain::proposal::ProposedAction;
 use countersign_domain::{ActionId, ActionKey, Disposition, Proposal, State};
 
@@ -276,17 +276,34 @@ async fn waits_in_a_circle(conn: &mut Conn, p: &Proposal, plans: &Plans, start: 
     Ok(false)
 }
 
-/// Whether this delivery brings another conversation than the one an open action was drafted and is read with. What is
-/// older than that, by the source's own word, is no news.
+/// Whether this delivery brings another conversation than the one that an action which can still go was drafted and is read
+/// with. What is older than that, by the source's own word, is no news.
 async fn wrote_again(conn: &mut Conn, p: &Proposal, current: &Action) -> Result<bool, LedgerError> {
-    let open = matches!(current.standing.state, State::Prepared | State::NeedsReview | State::Approved);
-    let Some(told) = p.conversation.as_ref().filter(|c| open && Some(c.hash()) != current.conversation) else {
+    let can_go = match current.standing.state {
+        State::Prepared
+        | State::NeedsReview
+        | State::Approved
+        | State::InProgress
+        | State::Unknown
+        | State::ClosedUnknown
+        | State::Refused
+        | State::GaveUp => true,
+        State::Accepted | State::Rejected | State::Superseded => false,
+    };
+    if !can_go {
+        return Ok(false);
+    }
+    let newest = news::waiting(conn, current).await?.or(current.conversation);
+    let Some(told) = p.conversation.as_ref().filter(|c| Some(c.hash()) != newest) else {
         return Ok(false);
     };
     if matches!((p.source_version, current.source_version), (Some(theirs), Some(ours)) if theirs < ours) {
         return Ok(false);
     }
-    let known = crate::content::conversation(conn, current).await?.and_then(|known| known.received_at);
+    let known = match newest {
+        Some(hash) => content::conversation_at(conn, current.id(), hash).await?.and_then(|known| known.received_at),
+        None => None,
+    };
     Ok(!matches!((told.received_at, known), (Some(theirs), Some(ours)) if theirs < ours))
 }
 

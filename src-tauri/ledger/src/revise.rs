@@ -5,7 +5,7 @@ use crate::repeats::permitted;
 use crate::rows::{ACTION_BY_KEY, Action, Get};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::Waits;
-use crate::{Conflict, Ledger, LedgerError, apply, directory};
+use crate::{Conflict, Ledger, LedgerError, apply, directory, news};
 use countersign_domain::{
     ActionId, ActionKey, Fact, LedgerSecret, Payload, PersonId, Sealed, Standing, State, Timestamp,
 };
@@ -177,8 +177,11 @@ async fn insert_revision(
     let face = face_at(w.conn(), &old.destination, payload).await?;
     let people = face.people.clone();
     let content = content_hash(payload);
+    // Whoever revises it has read what came while it was under way.
+    let conversation = news::waiting(w.conn(), old).await?.or(old.conversation);
     let mut new = Action {
         n: 0,
+        conversation,
         idempotency_key: Some(key.idempotency_key(secret)),
         revision: key.revision,
         key: Some(key),

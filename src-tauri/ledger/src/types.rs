@@ -185,6 +185,8 @@ pub struct Claim {
     pub order: Countersigned,
     pub worker: WorkerId,
     pub standing: Standing,
+    /// The action's row as the claim left it.
+    pub row_version: i64,
     /// What earlier attempts of this action noted beforehand (UIDNEXT of Sent …), oldest first.
     pub noted: Vec<Value>,
     /// The journal's head with this claim in it.

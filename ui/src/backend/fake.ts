@@ -126,7 +126,7 @@ export async function makeFake(): Promise<Backend> {
   const feeds = new Set<(event: FeedEvent) => void>();
   const probes = new Set<(step: ProbeStep) => void>();
   const opens = new Set<(id: string) => void>();
-  const quits = new Set<(held: number) => void>();
+  const quits = new Set<(held: number, soon: number) => void>();
   const goes = new Set<(screen: string) => void>();
   const files = new Map<string, string>();
   const timers = new Map<string, ReturnType<typeof setTimeout>>();
@@ -567,7 +567,7 @@ export async function makeFake(): Promise<Backend> {
       },
       open: (id: string) => opens.forEach((to) => to(id)),
       go: (screen: string) => goes.forEach((to) => to(screen)),
-      quit: () => quits.forEach((to) => to([...docs.values()].filter((doc) => doc.state === "approved" && row(doc).next?.what === "undo_ends").length)),
+      quit: () => quits.forEach((to) => to([...docs.values()].filter((doc) => doc.state === "approved" && row(doc).next?.what === "undo_ends").length, 0)),
       async redraft(id: string, text: string, more: object = {}) {
         const doc = get(id);
         doc.payload = { ...(doc.payload as object), text, ...more };

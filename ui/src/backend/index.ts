@@ -124,8 +124,8 @@ export interface Backend {
   onOpen(tell: (id: string) => void): Promise<Unlisten>;
   /** The tray asks for one of the views. */
   onGo(tell: (screen: string) => void): Promise<Unlisten>;
-  /** Somebody wants to quit while so many approved actions are held. */
-  onQuit(tell: (held: number) => void): Promise<Unlisten>;
+  /** Somebody wants to quit while so many approved actions are held, and so many go at a time within a day. */
+  onQuit(tell: (held: number, soon: number) => void): Promise<Unlisten>;
 }
 
 /** Whatever was thrown, as the error document the window shows. */

@@ -79,5 +79,5 @@ export const tauri: Backend = {
   onProbe: (tell) => listen<ProbeStep>("probe", (event) => tell(event.payload)),
   onOpen: (tell) => listen<{ id: string }>("open", (event) => tell(event.payload.id)),
   onGo: (tell) => listen<{ screen: string }>("go", (event) => tell(event.payload.screen)),
-  onQuit: (tell) => listen<{ held: number }>("quit", (event) => tell(event.payload.held)),
+  onQuit: (tell) => listen<{ held: number; scheduled: number }>("quit", ({ payload }) => tell(payload.held, payload.scheduled)),
 };

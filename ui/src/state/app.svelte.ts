@@ -86,8 +86,8 @@ class App {
   stopping = $state(false);
   /** The action whose every form is looked at. */
   raw = $state.raw<ActionDoc | null>(null);
-  /** How many approved actions are held while somebody wants to quit; 0: nobody does. */
-  quitting = $state(0);
+  /** How many approved actions are held while somebody wants to quit; null: nobody is asked. */
+  quitting = $state<number | null>(null);
   /** How many approved actions wait for a time of their own, as far as the first page tells. */
   later = $state(0);
   /** Said beside the approval bar when an approval came to nothing. */
@@ -140,7 +140,7 @@ class App {
     }
     void this.engine.onFeed((event) => this.#heard(event));
     void this.engine.onOpen((id) => this.focus(id));
-    void this.engine.onQuit((held) => void this.#askToQuit(held));
+    void this.engine.onQuit((held, soon) => void this.#askToQuit(held, soon));
     void this.engine.onGo((screen) => {
       if (!Object.values(names).includes(screen as Screen)) return;
       this.go(screen as Screen);
@@ -151,10 +151,11 @@ class App {
     setInterval(() => (this.now = Date.now() + this.#drift), 15_000);
   }
 
-  async #askToQuit(held: number): Promise<void> {
+  /** `soon`: how many go at a time within a day, of every workspace. */
+  async #askToQuit(held: number, soon: number): Promise<void> {
     const page = await this.engine.list("on_the_way", null, null, 100).catch(() => null);
-    this.later = page?.actions.filter((row) => isScheduled(row, this.now)).length ?? 0;
-    this.quitting = held;
+    this.later = Math.max(soon, page?.actions.filter((row) => isScheduled(row, this.now)).length ?? 0);
+    this.quitting = held + this.later > 0 ? held : null;
   }
 
   #trouble: Trouble | null = null;

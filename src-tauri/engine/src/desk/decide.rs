@@ -7,10 +7,12 @@ use crate::view::{ActionDoc, ApproveOne, ApprovedOne, FindingDoc};
 use countersign_connectors::Survey;
 use countersign_domain::approval::SignedVerdict;
 use countersign_domain::{
-    ActionId, Approval, Attachment, Conversation, Fact, Payload, PayloadHash, Signable, State, Verdict, Wire, advance,
+    ActionId, Approval, Attachment, Conversation, Fact, Payload, PayloadHash, Signable, State, Timestamp, Verdict,
+    Wire, advance,
 };
 use countersign_ledger::{Detail, Signing};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Longest text kept while it is being typed, in bytes.
@@ -114,7 +116,8 @@ impl Desk {
         let due = due.map_or(now, |due| due.at.max(now));
         let wire = match &signing.stored_wire {
             Some(wire) => wire.clone(),
-            None => render(connector.as_ref(), &signing, now, &survey).map_err(|e| e.on(id))?,
+            // Dated by the time that was approved for it.
+            None => render(connector.as_ref(), &signing, due, &survey).map_err(|e| e.on(id))?,
         };
         let approval = Approval::sign(
             &Signable {
@@ -130,8 +133,9 @@ impl Desk {
             &signer.device,
             signing.sequence,
             now,
-            // Counted from the time it was approved for: until then it waits as it was meant to.
-            due.plus(self.core.settings.expiry().await?),
+            // Counted from the time it was approved for, and from that of what it waits for: until then it waits as it was
+            // meant to.
+            self.ready(detail, due).await?.plus(self.core.settings.expiry().await?),
         )
         .map_err(|e| Failure::from(e).on(id))?;
         // A signature that no claim would take is none: this device may have been withdrawn, or the name changed.
@@ -172,6 +176,26 @@ impl Desk {
             done.push(ApprovedOne { id: one.id.clone(), action, error });
         }
         Ok(done)
+    }
+
+    /// When it can go at the earliest: `due`, or later where what it waits for is meant to go later.
+    async fn ready(&self, detail: &Detail, due: Timestamp) -> Result<Timestamp, Failure> {
+        let (mut ready, mut after) = (due, detail.record.row.after);
+        let mut seen = BTreeSet::new();
+        while let Some(id) = after.filter(|id| seen.insert(*id)) {
+            let other = self.record(id).await?;
+            if other.state() == State::Accepted {
+                break;
+            }
+            if other.state() == State::Approved {
+                ready = ready.max(other.row.not_before);
+            }
+            // Not approved yet, or a purged one, of which nobody knows its time any more.
+            let meant = self.ledger().current(id).await.ok().and_then(|(payload, _)| payload.due().ok().flatten());
+            ready = ready.max(meant.map_or(ready, |meant| meant.at));
+            after = other.row.after;
+        }
+        Ok(ready)
     }
 
     /// Whether it takes a decision of its own, whatever was cleared before (F41).

@@ -25,3 +25,9 @@ pub(super) fn is_held(row: &RowRecord, now: Timestamp) -> bool {
     let longest = Duration::from_secs(u64::from(HOLD_MAX));
     row.waits == Waits::UndoWindow && row.not_before > now && row.not_before.since(now) <= longest
 }
+
+/// Whether it is to go at a time of its own, and that comes within a day.
+pub(super) fn is_scheduled_soon(row: &RowRecord, now: Timestamp) -> bool {
+    const SOON: Duration = Duration::from_secs(24 * 3600);
+    row.waits == Waits::UndoWindow && row.not_before > now && row.not_before.since(now) <= SOON && !is_held(row, now)
+}

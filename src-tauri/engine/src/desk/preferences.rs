@@ -1,7 +1,7 @@
 //! What a person sets, and what they do with the whole record: quiet, backup, retention.
 
 use super::Desk;
-use super::later::is_held;
+use super::later::{is_held, is_scheduled_soon};
 use super::lists::PAGE;
 use crate::failure::Failure;
 use crate::home::LIVE;
@@ -104,6 +104,14 @@ impl Desk {
                 until: row.not_before.to_string(),
             })
             .collect())
+    }
+
+    /// How many are to go at a time of their own within a day: whoever ends the program should know that it has to run then.
+    pub async fn scheduled_soon(&self) -> Result<usize, Failure> {
+        let filter = PageFilter { environment: None, states: vec![State::Approved], oldest_first: false };
+        let page = self.ledger().page(&filter, None, PAGE).await?;
+        let now = self.now();
+        Ok(page.rows.iter().filter(|row| is_scheduled_soon(row, now)).count())
     }
 
     /// Puts back what is still held. What has left meanwhile stays as it is.

@@ -221,6 +221,11 @@ fn may_be_approved(standing: &Standing) -> bool {
     }
 }
 
+/// Whether what a person says about it may let it go: they read first what the customer says now.
+fn may_go_again(standing: &Standing) -> bool {
+    matches!(standing.state, State::InProgress | State::Unknown | State::ClosedUnknown)
+}
+
 fn parent_key(action: ActionId) -> String {
     format!("parent/{action}")
 }
@@ -243,7 +248,7 @@ impl Desk {
             None if open => all.extend(self.record_findings(id, payload).await?),
             None => {}
         }
-        all.extend(wrote_again(detail).filter(|_| open));
+        all.extend(wrote_again(detail).filter(|_| open || may_go_again(&detail.record.row.standing)));
         let mut cleared = detail.cleared.clone();
         // Nobody clears it: its time does.
         cleared.retain(|c| c.code != DAILY_LIMIT);

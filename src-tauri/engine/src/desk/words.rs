@@ -253,6 +253,9 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
                 state if ended_without(state) => {
                     format!("{} ended as {state}, so this waits until a person releases it.", after.id())
                 }
+                State::Approved if after.row.waits == Waits::UndoWindow && after.row.not_before > s.now => {
+                    format!("Leaves once {} was accepted, and that goes at {}.", after.id(), after.row.not_before)
+                }
                 _ => format!("Leaves once {} was accepted.", after.id()),
             });
             doc("waits_for", None, text.unwrap_or_default())

@@ -99,7 +99,7 @@ export const writing: Like<typeof source> = {
   changeTimeDropped: "Zeit gestrichen",
   approveLater: "Für später freigeben",
   saidScheduled: "Freigegeben für später: {when}. Noch ist nichts hinausgegangen.",
-  quitLater: "{n, plural, one {# freigegebene Aktion hat eine eigene Zeit. Sie geht dann hinaus, wenn Countersign offen ist, sonst beim nächsten Öffnen.} other {# freigegebene Aktionen haben eine eigene Zeit. Jede geht dann hinaus, wenn Countersign offen ist, sonst beim nächsten Öffnen.}}",
+  quitLater: "{n, plural, one {# freigegebene Aktion hat eine eigene Zeit. Sie geht dann hinaus, wenn Countersign offen ist. Mehr als eine Viertelstunde zu spät wartet sie auf Sie.} other {# freigegebene Aktionen haben eine eigene Zeit. Jede geht dann hinaus, wenn Countersign offen ist. Mehr als eine Viertelstunde zu spät wartet sie auf Sie.}}",
 
   // Was im Weg stand und nicht mehr steht
   saidSendingOn: "Das Senden ist an.",

@@ -97,7 +97,7 @@ export const writing = {
   changeTimeDropped: "Time dropped",
   approveLater: "Approve for later",
   saidScheduled: "Approved for later: {when}. Nothing has left yet.",
-  quitLater: "{n, plural, one {# approved action has a time of its own. It goes then if Countersign is open, otherwise when you open it next.} other {# approved actions have a time of their own. Each goes then if Countersign is open, otherwise when you open it next.}}",
+  quitLater: "{n, plural, one {# approved action has a time of its own. It goes then if Countersign is open. More than a quarter of an hour late it waits for you.} other {# approved actions have a time of their own. Each goes then if Countersign is open. More than a quarter of an hour late it waits for you.}}",
 
   // What stood in the way and no longer does
   saidSendingOn: "Sending is on.",

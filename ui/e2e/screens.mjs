@@ -52,6 +52,18 @@ const addUntil = (step) => async (page) => {
   await page.waitForSelector(step === 4 ? "[data-probe=stopped]" : "[data-do=finish][aria-disabled=false]");
 };
 
+/** A draft with a time of its own, so many minutes from now. */
+const timed = (minutes) => async (page) => {
+  await armed(page);
+  await page.evaluate((more) => {
+    const then = new Date(Date.now() + more * 60_000);
+    const two = (n) => String(n).padStart(2, "0");
+    const local = `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())}T${two(then.getHours())}:${two(then.getMinutes())}`;
+    return window.__fake.redraft("A-2041", "Hello Marta,\n\nyour benches leave our workshop tomorrow morning.\n\nKind regards,\nNoor Brackley", { send_at: { local, zone: "Europe/Berlin" } });
+  }, minutes);
+  await page.waitForSelector("[data-goes]");
+};
+
 export const screens = [
   { name: "01-awaiting", after: armed },
   { name: "02-bundle", hash: "#/awaiting/A-2042", after: (p) => press(p, "c") },
@@ -69,6 +81,10 @@ export const screens = [
   { name: "13-snippet", hash: "#/settings", after: async (p) => { await p.click("[data-snippet='Delivery moved'] .btn"); await p.waitForSelector("#snip-text"); } },
   { name: "03-edit", hash: "#/edit/A-2041", after: reword },
   { name: "03-edit-changes", hash: "#/edit/A-2041", after: async (p) => { await reword(p); await p.click("[role=radio] >> nth=1"); } },
+  { name: "01-later", hash: "#/awaiting/A-2041", after: timed(40) },
+  { name: "02-limit", hash: "#/awaiting/A-2041", after: async (p) => { await armed(p); await p.evaluate(() => window.__fake.find("A-2041", "daily_limit", "conversation", "3 messages went into this thread in 24 hours, and what it answers was written by no person. No more is approved before 2027-03-28T07:00:00Z.")); await p.waitForSelector("[data-check]"); await press(p, "c"); await p.waitForSelector(".look"); } },
+  { name: "03-edit-time", hash: "#/edit/A-2041", after: async (p) => { await p.waitForSelector(DRAFT); await p.focus("[data-do=send-at]"); await press(p, "Enter"); await p.fill("[data-send-at]", "2027-10-31 02:30"); await p.waitForSelector("[data-send-which]"); } },
+  { name: "04-later", hash: "#/awaiting/A-2041", after: async (p) => { await timed(40)(p); await armed(p); await press(p, "Control+Enter"); await p.waitForSelector("[data-shown]:not([data-shown=A-2041])", { state: "attached" }); await p.evaluate(() => (location.hash = "#/on-the-way/A-2041")); await p.waitForSelector("[data-shown=A-2041]", { state: "attached" }); } },
   { name: "04-held", hash: "#/awaiting/A-2041", after: async (p) => { await armed(p); await press(p, "Control+Enter"); await p.waitForSelector("[data-toast]"); await p.click("[role=option] >> nth=0"); await p.waitForSelector(".sign--held"); } },
   { name: "04-toast", hash: "#/awaiting/A-2041", after: async (p) => { await armed(p); await press(p, "Control+Enter"); await p.waitForSelector("[data-toast]"); } },
   { name: "05-unknown", hash: "#/unknown", after: (p) => p.waitForSelector(".opts") },
@@ -124,6 +140,9 @@ export const screens = [
   { name: "14c-unlock", query: "?locked", after: async (p) => { await p.click("[data-do=open-unlock]"); await p.waitForSelector("dialog[open]"); } },
   { name: "14c-off", query: "?sending=0", after: armed },
   { name: "14c-nokeychain", query: "?nokeychain", after: armed },
+  { name: "14c-down", query: "?down", after: armed },
+  { name: "14-empty-review", query: "?empty", hash: "#/needs-review", after: (p) => p.waitForSelector(".empty") },
+  { name: "14-gone", hash: "#/action/A-9999", after: (p) => p.waitForSelector(".empty") },
   { name: "14c-other", query: "?other", after: armed },
   { name: "15b-keys", after: async (p) => { await armed(p); await press(p, "?"); await p.waitForSelector("dialog[open]"); } },
   { name: "16-reject", after: async (p) => { await armed(p); await press(p, "x"); await p.waitForSelector("dialog[open]"); } },

@@ -116,6 +116,48 @@ export const views = [
     await until("as text alone", async () => (await zoom()) === "1");
     assert.equal(await page.evaluate(() => document.documentElement.style.fontSize), "20px");
   }],
+  ["r37_long_work_shows_that_it_runs_and_nobody_has_to_wait_for_it", { query: "?past&slow", hash: "#/history" }, async (page) => {
+    const stop = async (words) => {
+      await page.waitForSelector("[data-working]");
+      assert.match(await page.textContent("[data-working]"), words);
+      await tabTo(page, "[data-do=stop-waiting]", 160);
+      await press(page, "Enter");
+      await page.waitForSelector("[data-working]", { state: "detached" });
+      await until("the focus is somewhere", () => page.evaluate(() => document.activeElement !== document.body));
+    };
+    await page.waitForSelector("tr[data-row]");
+    await press(page, "Control+Shift+e");
+    await stop(/Writing the export/);
+    assert.equal(await page.locator("dialog[open]").count(), 0);
+    await press(page, "/");
+    await page.keyboard.type("slow");
+    await stop(/Searching/);
+    await page.fill("[data-search]", "fenwick");
+    await until("another search is answered", async () => (await page.locator("tr[data-row]").count()) > 0 && (await page.locator("[data-working]").count()) === 0);
+    await page.evaluate(() => (location.hash = "#/settings"));
+    await page.waitForSelector("#s-file");
+    await tabTo(page, "[data-do=backup]", 160);
+    await press(page, "Enter");
+    await stop(/Copying the ledger/);
+    assert.match(await page.textContent("#s-file-says"), /may still be finished/, "nothing pretends that it was taken back");
+    await page.evaluate(() => (location.hash = "#/destinations"));
+    await page.waitForSelector("[data-do=test]");
+    await tabTo(page, "[data-do=test]", 160);
+    await press(page, "Enter");
+    await stop(/Testing the connection/);
+  }],
+  ["r06_going_back_does_not_wait_for_a_connection_test", { query: "?slow", hash: "#/destinations" }, async (page) => {
+    await page.click("[data-do=add]");
+    await page.click("[data-kind=mailbox]");
+    await page.fill("#m-from", "hello@brackenhall.example");
+    await press(page, "Tab");
+    await page.fill("#m-password", "secret");
+    await press(page, "Enter");
+    await press(page, "Enter");
+    await page.waitForSelector("dialog ol [data-probe]");
+    await page.click("dialog button:has-text('Back')");
+    await page.waitForSelector("#m-smtp");
+  }],
   ["r33_a_frozen_ledger_is_taken_over_by_keyboard_and_only_with_the_key", { query: "?frozen=copied&locked" }, async (page) => {
     await page.waitForSelector("[data-do=lift]");
     const take = async () => {

@@ -238,6 +238,8 @@ export async function makeFake(): Promise<Backend> {
     };
   }
 
+  /** Work that lasts longer than anybody waits. */
+  const never = () => new Promise<never>(() => undefined);
   const decide = (): void => {
     if (locked) refuse("locked", "The key is locked. Unlock it first.");
   };
@@ -275,6 +277,7 @@ export async function makeFake(): Promise<Backend> {
     },
     notTaken: async () => refused,
     async search(text, filters, after) {
+      if (flag("slow") && text.includes("slow")) return never();
       const wanted = text.toLowerCase();
       const from = after ? Number(after) : 0;
       const all = [...docs.values()]
@@ -508,7 +511,7 @@ export async function makeFake(): Promise<Backend> {
       frozen = null;
       return overview();
     },
-    exportText: async (format) => (format === "csv" ? "when,who,subject,state\n" : JSON.stringify([...docs.values()])),
+    exportText: async (format) => (flag("slow") ? never() : format === "csv" ? "when,who,subject,state\n" : JSON.stringify([...docs.values()])),
     ...setUp({ mailboxes, probes, flag, refuse, decide, environment: () => environment, rows: () => [...docs.values()] }),
     quit: async (putBack) => {
       if (putBack) for (const doc of docs.values()) if (doc.state === "approved" && doc.next?.what === "undo_ends") await fake.undo(doc.id);

@@ -6,9 +6,11 @@ import { errorOf } from "../../backend";
 import type { DestinationForm } from "../../bindings/DestinationForm";
 import type { ProbeStep } from "../../bindings/ProbeStep";
 import { app } from "../../state/app.svelte";
+import { Patient } from "../../state/patient.svelte";
 import { w } from "../../words";
 
 export class Adding {
+  readonly #trial = new Patient();
   busy = $state(false);
   tested = $state(false);
   steps = $state.raw<ProbeStep[]>([]);
@@ -47,7 +49,12 @@ export class Adding {
     this.steps = [];
     const stop = await app.engine.onProbe((step) => (this.steps = [...this.steps.filter((s) => s.step !== step.step), step]));
     try {
-      this.steps = await app.engine.probeDestination(form);
+      const steps = await this.#trial.run(() => app.engine.probeDestination(form));
+      if (!steps) {
+        this.steps = [];
+        return false;
+      }
+      this.steps = steps;
       this.tested = true;
       await tick();
       document.querySelector<HTMLElement>("dialog [data-do=finish]")?.focus();
@@ -58,6 +65,11 @@ export class Adding {
       this.busy = false;
     }
     return this.good;
+  }
+
+  /** Whoever goes back does not wait for the test any more; it sends nothing, however far it comes. */
+  stop(): void {
+    this.#trial.stop();
   }
 
   async finish(form: DestinationForm, done: () => void): Promise<void> {

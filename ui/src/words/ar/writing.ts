@@ -111,4 +111,12 @@ export const writing: Like<typeof source> = {
   // حدّ لا تزيله علامة
   limitOpens: "{label}، لا تمكن الموافقة بعد. اقرأ حتى متى.",
   limitHolds: "{label}: لا تمكن الموافقة بعد. افتحه لتقرأ حتى متى.",
+
+  // عمل طويل
+  stopWaiting: "أوقف الانتظار",
+  exportRuns: "يُكتب التصدير…",
+  searchRuns: "يجري البحث…",
+  backupRuns: "يُنسخ الدفتر ثم تُفحص النسخة…",
+  testRuns: "يُختبر الاتصال…",
+  backupLeft: "لم نعد ننتظر. قد تكتمل النسخة مع ذلك.",
 };

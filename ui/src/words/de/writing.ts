@@ -110,4 +110,12 @@ export const writing: Like<typeof source> = {
   // Eine Grenze, die kein Haken aufhebt
   limitOpens: "{label}, noch nicht freizugeben. Lesen, bis wann.",
   limitHolds: "{label}: Es lässt sich noch nicht freigeben. Öffnen Sie es, um zu lesen, bis wann.",
+
+  // Lange Arbeit
+  stopWaiting: "Nicht mehr warten",
+  exportRuns: "Der Export wird geschrieben…",
+  searchRuns: "Suche läuft…",
+  backupRuns: "Das Hauptbuch wird kopiert, dann wird die Kopie geprüft…",
+  testRuns: "Die Verbindung wird geprüft…",
+  backupLeft: "Wir warten nicht mehr darauf. Die Kopie kann trotzdem noch fertig werden.",
 };

@@ -108,4 +108,12 @@ export const writing = {
   // A limit that no tick takes away
   limitOpens: "{label}, can’t be approved yet. Read until when.",
   limitHolds: "{label}: it can’t be approved yet. Open it to read until when.",
+
+  // Long work
+  stopWaiting: "Stop waiting",
+  exportRuns: "Writing the export…",
+  searchRuns: "Searching…",
+  backupRuns: "Copying the ledger, then checking the copy…",
+  testRuns: "Testing the connection…",
+  backupLeft: "We don’t wait for it any more. The copy may still be finished.",
 } as const;

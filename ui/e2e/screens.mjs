@@ -151,6 +151,7 @@ export const screens = [
   { name: "21-put-back", hash: "#/needs-review/A-2034", after: armed },
   { name: "21-refused", hash: "#/needs-review/A-2033", after: (p) => p.waitForSelector(".review") },
   { name: "21-gave-up", hash: "#/needs-review/A-2032", after: armed },
+  { name: "21-conflict", hash: "#/needs-review/n-d-7779", after: (p) => p.waitForSelector(".facts") },
   { name: "21-not-taken", hash: "#/needs-review/n-d-7781", after: (p) => p.waitForSelector(".facts") },
   { name: "22-way", hash: "#/on-the-way", after: (p) => p.waitForSelector(".act") },
 ];

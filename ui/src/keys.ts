@@ -68,6 +68,8 @@ export const keys = [
   { id: "asSent", group: "editing", where: ["edit"], keys: ["mod+shift+p"], typing: true },
   { id: "editChanges", group: "editing", where: ["edit"], keys: ["mod+d"], typing: true, once: true },
   { id: "snippet", group: "editing", where: ["edit"], keys: ["mod+j"], typing: true, once: true },
+  { id: "undoText", group: "editing", where: ["edit"], keys: ["mod+z"], typing: true, draftOnly: true },
+  { id: "redoText", group: "editing", where: ["edit"], keys: ["mod+shift+z", "mod+y"], typing: true, draftOnly: true },
   { id: "bold", group: "editing", where: ["edit"], keys: ["mod+b"], typing: true, draftOnly: true },
   { id: "italic", group: "editing", where: ["edit"], keys: ["mod+i"], typing: true, draftOnly: true },
   { id: "underline", group: "editing", where: ["edit"], keys: ["mod+u"], typing: true, draftOnly: true },
@@ -106,6 +108,15 @@ export function capsOf(id: KeyId, way = 0): string[][] {
     const names = part === "mod++" ? ["mod", "+"] : part.split("+");
     return names.map((name) => signs[name.toLowerCase()] ?? w.keyCap[name.toLowerCase()] ?? (name.length === 1 ? name.toUpperCase() : name));
   });
+}
+
+/** A name with the key that does it, for a control that shows none: "Next request, J". */
+export function withKey(label: string, id: KeyId): string {
+  return `${label}${w.comma}${spokenKey(id)}`;
+}
+
+export function spokenKey(id: KeyId): string {
+  return capsOf(id).map((part) => part.join("+")).join(" ");
 }
 
 export type Press = {

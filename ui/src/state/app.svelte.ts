@@ -8,6 +8,7 @@ import type { FeedEvent } from "../bindings/FeedEvent";
 import type { NewsDoc } from "../bindings/NewsDoc";
 import type { NotTakenRow } from "../bindings/NotTakenRow";
 import type { Overview } from "../bindings/Overview";
+import { spokenKey } from "../keys";
 import { sentences } from "../lib/news";
 import { isHeld, isScheduled, secondsLeft, setHolds } from "../lib/standing";
 import { type Trouble, saidTrouble, troubleOf } from "../lib/trouble";
@@ -339,7 +340,7 @@ class App {
         const left = secondsLeft(doc, this.tick);
         if (left <= 5 && left > 0 && !this.#said.has(doc.id)) {
           this.#said.add(doc.id);
-          this.alarm(w.saidFive);
+          this.alarm(w.saidFive(spokenKey("undo")));
         }
       }
       if (this.held.some((doc) => !isHeld(doc, this.tick))) {
@@ -359,7 +360,7 @@ class App {
     this.#said.delete(doc.id);
     const given = doc.approvals.filter((a) => a.counts).at(-1);
     const seconds = given && doc.next?.at ? Math.round((millis(doc.next.at) - millis(given.at)) / 1000) : secondsLeft(doc, Date.now() + this.#drift);
-    if (isHeld(doc, Date.now() + this.#drift)) this.alarm(w.saidApproved(seconds));
+    if (isHeld(doc, Date.now() + this.#drift)) this.alarm(w.saidApproved(seconds, spokenKey("undo")));
     else if (doc.next?.what === "scheduled" && doc.next.at) this.say(w.saidScheduled(moment(doc.next.at, this.now)));
     else this.say(w.saidApprovedNow);
   }

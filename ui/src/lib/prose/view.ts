@@ -102,7 +102,7 @@ export class Prose {
     const formatted = options.kind === "formatted";
     const state = EditorState.create({
       doc: this.#doc(options.value),
-      plugins: [history(), keymap(keysOf[options.kind]), keymap({ "Mod-z": undo, "Mod-y": redo, "Mod-Shift-z": redo }), keymap(baseKeymap), marks(options.drawn, options.labels)],
+      plugins: [history(), keymap(keysOf[options.kind]), keymap(baseKeymap), marks(options.drawn, options.labels)],
     });
     this.view = new EditorView(
       { mount: place },

@@ -41,6 +41,8 @@ export const keys: Like<typeof source> = {
     asSent: "العرض كما سيُرسل",
     editChanges: "التغييرات أثناء الكتابة",
     snippet: "إدراج نص جاهز",
+    undoText: "التراجع عن الكتابة",
+    redoText: "إعادة الكتابة",
     bold: "غامق",
     italic: "مائل",
     underline: "تسطير",

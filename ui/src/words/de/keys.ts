@@ -41,6 +41,8 @@ export const keys: Like<typeof source> = {
     asSent: "Zeigen, wie es gesendet wird",
     editChanges: "Änderungen beim Schreiben",
     snippet: "Textbaustein einfügen",
+    undoText: "Getipptes rückgängig machen",
+    redoText: "Getipptes wiederherstellen",
     bold: "Fett",
     italic: "Kursiv",
     underline: "Unterstrichen",

@@ -38,6 +38,8 @@ export const keys = {
     asSent: "Show as it will be sent",
     editChanges: "Changes while you write",
     snippet: "Insert a snippet",
+    undoText: "Undo typing",
+    redoText: "Redo typing",
     bold: "Bold",
     italic: "Italic",
     underline: "Underline",

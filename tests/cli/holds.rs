@@ -4,12 +4,15 @@ use crate::parents::{Stage, with_code};
 use crate::shared::{START, World, at, email, text};
 use countersign_domain::{ActionId, PersonId, Timestamp, Verdict};
 use countersign_engine::sandbox_home::{self, Fault};
+use countersign_engine::view::DestinationForm;
 use countersign_engine::{
     Clock, Code, Core, Desk, Dispatcher, Home, InitArgs, Intake, LIVE, LoginSecret, MemoryStore, OpenArgs, Passphrase,
     SecretsChoice,
 };
 use countersign_sandbox::{Config, Sandbox, Times};
 use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::time::Duration;
 use testkit::Scratch;
 
@@ -57,6 +60,50 @@ fn to_live(request: &str) -> Value {
     let mut document = email(&format!("evt-{request}"), request, ROBIN);
     document["actions"][0]["destination"] = json!("live-mailbox");
     document
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r12_while_it_is_locked_nothing_that_was_typed_leaves_and_no_copy_is_written() {
+    let scratch = Scratch::new("");
+    let (desk, _, passphrase) = live(&scratch).await;
+    let anywhere = TcpListener::bind("127.0.0.1:0").expect("a port");
+    anywhere.set_nonblocking(true).expect("it can be looked at");
+    let endpoint = format!("http://{}/token", anywhere.local_addr().expect("an address"));
+    let values = [
+        ("from", "other@shop.example"),
+        ("smtp", "127.0.0.1:9"),
+        ("username", "other@shop.example"),
+        ("auth", "oauth"),
+        ("token_endpoint", endpoint.as_str()),
+        ("client_id", "what is to be carried out"),
+    ];
+    let form = DestinationForm {
+        name: "other".into(),
+        kind: "mailbox".into(),
+        environment: LIVE.into(),
+        undo_seconds: 10,
+        values: values.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        secret: "any".into(),
+    };
+    let copy = scratch.join("copy.db");
+    desk.lock();
+    assert_eq!(desk.probe(&form, &|_| {}).await.expect_err("nobody is there").code, Code::Locked);
+    assert_eq!(anywhere.accept().expect_err("nobody calls").kind(), ErrorKind::WouldBlock);
+    assert_eq!(desk.back_up(&copy.display().to_string()).await.expect_err("nobody is there").code, Code::Locked);
+    assert!(!copy.exists());
+    desk.unlock(Some(&passphrase)).await.expect("the right one");
+    desk.back_up(&copy.display().to_string()).await.expect("somebody is there");
+    assert!(copy.exists());
+    // The host that was typed is asked now; it hangs up.
+    let (_, steps) = tokio::join!(
+        async {
+            while anywhere.accept().is_err() {
+                tokio::task::yield_now().await;
+            }
+        },
+        desk.probe(&form, &|_| {})
+    );
+    assert!(steps.expect("it is tried").iter().any(|step| step.step == "sign_in" && step.state == "stopped"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

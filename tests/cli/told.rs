@@ -208,6 +208,46 @@ fn on_the_file(world: &World, statement: &str) {
     });
 }
 
+/// Another source than `far` that is told at `url`, with a heap of old outcomes that nobody took from it yet.
+fn heap(world: &World, name: &str, url: &str, action: &Value) {
+    world.source(name, "sandbox-mailbox");
+    world.cli.ok(&["source", "outcome", name, "--url", url]);
+    let n = text(&action["id"]).trim_start_matches("A-");
+    on_the_file(
+        world,
+        &format!(
+            "WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 30) \
+             INSERT INTO outcome_calls (seq, source, action, message_id, body, queued_at, state, tries, changed_at, next_at) \
+             SELECT i + 1000000 + (SELECT coalesce(max(seq), 0) FROM outcome_calls), '{name}', {n}, 'msg_{name}' || i, '{{}}', 1, 'waiting', 0, 1, 1 FROM k"
+        ),
+    );
+}
+
+#[test]
+fn r09_a_listener_that_is_dead_or_cannot_be_read_of_keeps_no_other_source_waiting() {
+    let world = World::sandbox();
+    let _far = Far::set_up(&world);
+    let (ear, dead) = (Ear::answering(&[]), Ear::answering(&[500; 40]));
+    world.cli.ok(&["source", "outcome", "far", "--url", &ear.url]);
+    let action = approved(&world, "r-1");
+    heap(&world, "dead", &dead.url, &action);
+    world.cli.run(&["dispatch", "--until-idle"]).expect(0);
+    assert_eq!(ear.heard().len(), 1, "each source has its turn");
+    assert!((1..10).contains(&dead.heard().len()), "and a dead one has one a pass: {}", dead.heard().len());
+
+    // One of which the row cannot even be read.
+    let action = approved(&world, "r-2");
+    heap(&world, "broken", &dead.url, &action);
+    on_the_file(&world, "UPDATE outcome_hooks SET added_at = 'no time' WHERE source = 'broken'");
+    world.cli.run(&["dispatch", "--until-idle"]).expect(0);
+    assert_eq!(ear.heard().len(), 2);
+    on_the_file(&world, "UPDATE outcome_hooks SET added_at = 1 WHERE source = 'broken'");
+    let calls = world.cli.ok(&["source", "outcome", "broken"])["calls"].as_array().expect("a list").clone();
+    let tried: Vec<_> = calls.iter().filter(|call| call["tries"] == 1).collect();
+    assert!(!tried.is_empty(), "it is tried again later: {calls:?}");
+    assert!(text(&tried[0]["last"]).contains("cannot be read") && tried[0]["state"] == "waiting", "{tried:?}");
+}
+
 #[test]
 fn r09_a_webhook_that_could_not_be_stored_leaves_the_one_before_as_it_was() {
     let world = World::sandbox();

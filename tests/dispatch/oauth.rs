@@ -5,9 +5,12 @@
 
 use crate::office::{CLIENT, MAILBOX, Office, REFRESH, ROBIN, SUPPORT, Setup, sign_in_lines, start_of_day};
 use countersign_domain::{ActionId, State, Timestamp};
+use countersign_engine::feed::{News, Notice};
+use countersign_engine::notify::Due;
 use countersign_engine::view::DestinationForm;
 use countersign_engine::{
-    Clock, Code, Core, Desk, Dispatcher, Home, InitArgs, LoginSecret, OpenArgs, Passphrase, SANDBOX, SecretsChoice,
+    Clock, Code, Core, Desk, Dispatcher, Feed, Home, InitArgs, LoginSecret, Notifier, OpenArgs, Passphrase, SANDBOX,
+    SecretsChoice,
 };
 use countersign_sandbox::api::{Api, ApiFault};
 use countersign_sandbox::apps::hubspot::HubSpot;
@@ -198,6 +201,35 @@ async fn f42_a_lost_sign_in_sends_nothing_and_waits_for_a_person() {
     for id in ids {
         assert_eq!((s.office.state(id).await, s.office.effects(id).await), (State::Accepted, 1));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r38_a_lost_sign_in_is_told_once_while_something_approved_waits_for_it() {
+    let s = Signed::new().await;
+    s.id.with(|id| id.sign_in_again("canary-refresh-other"));
+    let mut feed = Feed::from_now(s.office.core.clone()).await.expect("a feed");
+    let told = async |feed: &mut Feed| {
+        let mut notices = Vec::new();
+        while let Some((event, more)) = feed.poll().await.expect("it reads") {
+            let aloud = event.news.iter().filter(|news| news.what == "signed_out").count();
+            assert_eq!(aloud, more.iter().filter(|notice| notice.what == News::SignedOut).count());
+            notices.extend(more.into_iter().filter(|notice| notice.what == News::SignedOut));
+        }
+        notices
+    };
+    s.tick().await;
+    s.office.desk.pause(MAILBOX, true).await.expect("by hand");
+    s.office.desk.pause(MAILBOX, false).await.expect("and on");
+    assert_eq!(told(&mut feed).await, [], "nothing waits, and whoever pauses it knows");
+    let ids = s.approved(&["ada", "bo"]).await;
+    for _ in 0..3 {
+        s.tick().await;
+    }
+    assert_eq!(told(&mut feed).await, [Notice { action: ids[0], what: News::SignedOut }], "the oldest that waits");
+    let notifier = Notifier::new(s.office.core.clone(), |_| {});
+    let bubble = notifier.words(&Due::One(Notice { action: ids[0], what: News::SignedOut })).await.expect("words");
+    assert!(bubble.title.contains("sign-in") && bubble.open == Some(ids[0]), "{bubble:?}");
+    assert!(!format!("{bubble:?}").contains('@'), "{bubble:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

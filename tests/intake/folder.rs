@@ -143,6 +143,32 @@ async fn r10_what_may_not_be_taken_moves_to_refused_with_the_reason_beside_it() 
     assert_eq!(source.name(), "other");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn r06_a_file_that_cannot_be_moved_is_handed_in_once_and_moves_once_it_can() {
+    let place = Place::new().await;
+    // Where the folder for what was taken would be.
+    let obstacle = place.scratch.write("in/bot/accepted", "in the way");
+    place.put("bot/p.json", &email("evt-1", "r-1"));
+    let mut folder = place.open();
+    folder.round().await;
+    for _ in 0..4 {
+        let round = folder.round().await;
+        assert_eq!((round.accepted, round.failures.len()), (0, 1), "{round:?}");
+    }
+    // Others behind it are not kept waiting by it.
+    place.put("bot/q.json", &email("evt-2", "r-2"));
+    folder.round().await;
+    folder.round().await;
+    let bot = place.intake.by_name("bot").await.expect("known");
+    assert_eq!(place.intake.find(&bot, "r-2", None).await.expect("found").len(), 1);
+    fs::remove_file(&obstacle).expect("it is ours");
+    assert_eq!(folder.round().await.accepted, 2);
+    assert_eq!(place.answer("bot/accepted/p.answer.json")["actions"][0]["disposition"], "created");
+    let id = place.answer("bot/accepted/p.answer.json")["actions"][0]["id"].as_str().expect("an id").to_owned();
+    let doc = place.desk.action(id.parse().expect("an id")).await.expect("it is there");
+    assert_eq!(doc.deliveries.len(), 1, "one delivery, however often it could not be moved: {:?}", doc.deliveries);
+}
+
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn r09_a_folder_that_others_may_write_in_and_a_link_are_no_door() {

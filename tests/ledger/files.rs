@@ -107,7 +107,7 @@ async fn f47_a_ledger_of_an_earlier_build_gets_the_new_tables_when_it_is_opened_
     assert_eq!(one.head().await.expect("head"), head, "what was told is as it was");
     assert_eq!(two.action(id).await.expect("read").expect("there").state(), State::Approved);
     assert_eq!(two.verify(&s.roster, Some(&s.secret), &mut |_, _| {}).await.expect("verified"), []);
-    assert!(one.outcomes_due(s.now(), 1).await.expect("the new tables are there").is_empty());
+    assert!(one.outcomes_due(s.now()).await.expect("the new tables are there").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

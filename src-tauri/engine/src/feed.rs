@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::run::PEEK;
 use crate::view::{FeedEvent, NewsDoc};
 use countersign_domain::{ActionId, State};
-use countersign_ledger::JournalRow;
+use countersign_ledger::{JournalRow, PAUSED_BY_HAND, PageFilter};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
@@ -34,6 +34,8 @@ pub enum News {
     GaveUp,
     /// The first of two approvals was given.
     SecondWanted,
+    /// Its destination lets nobody in until a person signs in again.
+    SignedOut,
 }
 
 /// Follows the journal from where it was made.
@@ -103,7 +105,7 @@ impl Feed {
     }
 
     async fn notice(&self, row: &JournalRow) -> Result<Option<Notice>, Failure> {
-        let Some(action) = row.entry.action.map(ActionId) else { return Ok(None) };
+        let Some(action) = row.entry.action.map(ActionId) else { return self.signed_out(row).await };
         let state_is = async |wanted: State| -> Result<bool, Failure> {
             Ok(self.core.ledger.action(action).await?.is_some_and(|record| record.state() == wanted))
         };
@@ -123,6 +125,26 @@ impl Feed {
         };
         Ok(what.map(|what| Notice { action, what }))
     }
+
+    /// A destination that a person must help, told of by the oldest action that waits for it. One that rests goes on by
+    /// itself, and whoever paused it by hand knows.
+    async fn signed_out(&self, row: &JournalRow) -> Result<Option<Notice>, Failure> {
+        let details = &row.entry.fact["details"];
+        let lost = row.kind == "destination_paused" && details["until"].is_null() && details["why"] != PAUSED_BY_HAND;
+        let Some(destination) = details["name"].as_str().filter(|_| lost) else { return Ok(None) };
+        let filter = PageFilter { environment: None, states: vec![State::Approved], oldest_first: true };
+        let mut after = None;
+        loop {
+            let page = self.core.ledger.page(&filter, after, PAGE).await?;
+            if let Some(waits) = page.rows.iter().find(|row| row.destination == destination) {
+                return Ok(Some(Notice { action: waits.id, what: News::SignedOut }));
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(None),
+            }
+        }
+    }
 }
 
 /// The word for it that the window knows.
@@ -135,5 +157,6 @@ fn word(news: News) -> &'static str {
         News::Refused => "refused",
         News::GaveUp => "gave_up",
         News::SecondWanted => "second_wanted",
+        News::SignedOut => "signed_out",
     }
 }

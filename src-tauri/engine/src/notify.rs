@@ -54,7 +54,12 @@ impl Bundler {
             }
             // A settling is told only where the doubt was.
             News::Settled => self.unknown.remove(&notice.action).then_some(Due::One(notice)),
-            News::DraftWaiting | News::NeedsReview | News::Refused | News::GaveUp | News::SecondWanted => {
+            News::DraftWaiting
+            | News::NeedsReview
+            | News::Refused
+            | News::GaveUp
+            | News::SecondWanted
+            | News::SignedOut => {
                 if self.last.is_none_or(|last| now.since(last) >= BUNDLE) && self.waiting.is_empty() {
                     self.last = Some(now);
                     return Some(Due::One(notice));
@@ -185,6 +190,9 @@ fn text(what: News, about: &str) -> (String, String) {
         News::Refused => (format!("Refused: {about}"), "The destination said no. Nothing was sent."),
         News::GaveUp => (format!("Gave up: {about}"), "None of the tries was taken. Nothing was sent."),
         News::SecondWanted => (format!("A second approval is wanted: {about}"), "The first one was given."),
+        News::SignedOut => {
+            (format!("Waiting for a sign-in: {about}"), "Its destination lets nobody in until you sign in again.")
+        }
     };
     (title, body.to_owned())
 }

@@ -11,8 +11,9 @@ use countersign_connectors::notice::Listener;
 use countersign_ledger::OutcomeCall;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
-/// Outcomes told in one pass at most.
+/// Outcomes told to one source in one pass at most.
 const PER_PASS: u32 = 20;
 /// How long a listener may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,28 +40,52 @@ enum Told {
 }
 
 impl Core {
-    /// Tells what is due. A listener that does not answer holds up its own source only, and for one pass.
+    /// Tells what is due, each source by itself. A listener that does not answer, or of which something cannot be read,
+    /// holds up its own source only, and for one pass.
     pub(crate) async fn tell_outcomes(&self) -> Result<(), Failure> {
         let mut deaf = BTreeSet::new();
-        for call in self.ledger.outcomes_due(self.clock.now(), PER_PASS).await? {
-            if deaf.contains(&call.source) {
-                continue;
+        let mut first_failure = None;
+        for _ in 0..PER_PASS {
+            let mut telling = JoinSet::new();
+            for call in self.ledger.outcomes_due(self.clock.now()).await? {
+                if !deaf.contains(&call.source) {
+                    let core = self.clone();
+                    telling.spawn(async move { (core.tell_one(&call).await, call.source) });
+                }
             }
-            let (told, last) = self.tell(&call).await?;
-            let now = self.clock.now();
-            let tries = call.tries + 1;
-            let (state, next) = match told {
-                Told::Heard => ("delivered", None),
-                Told::Gone => ("stopped", None),
-                Told::Again if tries >= TRIES => ("stopped", None),
-                Told::Again => ("waiting", Some(now.plus(wait_after(tries)))),
-            };
-            if state != "delivered" {
-                deaf.insert(call.source.clone());
+            if telling.is_empty() {
+                break;
             }
-            self.ledger.outcome_tried(&call, state, &last, next, now.minus(LOGGED), now).await?;
+            for (heard, source) in telling.join_all().await {
+                if !matches!(heard, Ok(true)) {
+                    deaf.insert(source);
+                }
+                first_failure = first_failure.or(heard.err());
+            }
         }
-        Ok(())
+        first_failure.map_or(Ok(()), Err)
+    }
+
+    /// One try; whether it was heard.
+    async fn tell_one(&self, call: &OutcomeCall) -> Result<bool, Failure> {
+        let (told, last) = self.tell(call).await.unwrap_or_else(|failure| {
+            tracing::warn!(
+                code = failure.code.word(),
+                source = call.source,
+                "an outcome cannot be told now: {failure}"
+            );
+            (Told::Again, "its address or signing secret cannot be read now".into())
+        });
+        let now = self.clock.now();
+        let tries = call.tries + 1;
+        let (state, next) = match told {
+            Told::Heard => ("delivered", None),
+            Told::Gone => ("stopped", None),
+            Told::Again if tries >= TRIES => ("stopped", None),
+            Told::Again => ("waiting", Some(now.plus(wait_after(tries)))),
+        };
+        self.ledger.outcome_tried(call, state, &last, next, now.minus(LOGGED), now).await?;
+        Ok(state == "delivered")
     }
 
     async fn tell(&self, call: &OutcomeCall) -> Result<(Told, String), Failure> {

@@ -409,7 +409,8 @@ pub struct FeedEvent {
 #[ts(export)]
 pub struct NewsDoc {
     pub action: String,
-    /// `draft_waiting`, `needs_review`, `unknown`, `settled`, `refused`, `gave_up`, `second_wanted` or `accepted`.
+    /// `draft_waiting`, `needs_review`, `unknown`, `settled`, `refused`, `gave_up`, `second_wanted`, `signed_out` or
+    /// `accepted`.
     pub what: String,
 }
 

@@ -32,8 +32,10 @@ statements! {
         changed_at = $2 WHERE source = $1 AND state = 'waiting'";
     QUEUE = "INSERT INTO outcome_calls (seq, source, action, message_id, body, queued_at, state, tries, changed_at, next_at) \
         SELECT $1, h.source, $2, $3, $4, $5, 'waiting', 0, $5, $5 FROM outcome_hooks h WHERE h.source = $6";
-    DUE = concat!("SELECT ", call_columns!(), " FROM outcome_calls WHERE next_at IS NOT NULL AND next_at <= $1 \
-        ORDER BY next_at, seq LIMIT CAST($2 AS bigint)");
+    // The oldest of each source: a heap of one keeps no other waiting, and what a source is told comes in order.
+    DUE = concat!("SELECT ", call_columns!(), " FROM (SELECT ", call_columns!(), ", row_number() OVER \
+        (PARTITION BY source ORDER BY next_at, seq) AS nth FROM outcome_calls WHERE next_at IS NOT NULL AND next_at <= $1) \
+        AS due WHERE nth = 1 ORDER BY next_at, seq");
     LOG = concat!("SELECT ", call_columns!(), " FROM outcome_calls WHERE source = $1 ORDER BY seq DESC \
         LIMIT CAST($2 AS bigint)");
     // The try that was counted is the one that ends: two workers do not write over each other.
@@ -218,10 +220,10 @@ impl Ledger {
     }
 
     /// Outcomes that are to be told by now, the longest due first.
-    pub async fn outcomes_due(&self, now: Timestamp, limit: u32) -> Result<Vec<OutcomeCall>, LedgerError> {
+    pub async fn outcomes_due(&self, now: Timestamp) -> Result<Vec<OutcomeCall>, LedgerError> {
         let doing = "looking for outcomes to tell";
         let mut tx = self.pools().bare(doing).await?;
-        let rows = sqlx::query(DUE).bind(now.millis()).bind(i64::from(limit)).fetch_all(&mut *tx).await;
+        let rows = sqlx::query(DUE).bind(now.millis()).fetch_all(&mut *tx).await;
         rows.map_err(|e| failed(doing, e))?.iter().map(read_call).collect()
     }
 

@@ -5,6 +5,7 @@
  */
 export type NewsDoc = { action: string, 
 /**
- * `draft_waiting`, `needs_review`, `unknown`, `settled`, `refused`, `gave_up`, `second_wanted` or `accepted`.
+ * `draft_waiting`, `needs_review`, `unknown`, `settled`, `refused`, `gave_up`, `second_wanted`, `signed_out` or
+ * `accepted`.
  */
 what: string, };

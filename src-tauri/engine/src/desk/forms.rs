@@ -19,13 +19,18 @@ impl Desk {
         kinds().into_iter().map(kind_doc).collect()
     }
 
-    /// Tries a destination as typed. Stores and sends nothing.
+    /// Tries a destination as typed. Stores and sends nothing; but what was typed goes to the hosts that were typed, and in
+    /// live these may be anywhere, so a page that is not ours any more could carry things out with it.
+    ///
+    /// # Errors
+    /// Locked without presence in live; bad input with the field's name.
     pub async fn probe(
         &self,
         form: &DestinationForm,
         tell: &(dyn Fn(&ProbeStep) + Send + Sync),
     ) -> Result<Vec<ProbeStep>, Failure> {
         let config = parse(&as_file(form)?)?;
+        self.present(&config.environment, "trying a destination").await?;
         let connector = connect(&config, &base_dir(form), &Learned::default())?;
         let user = form.values.get("username").map_or("", |user| user.trim());
         let steps = Steps::new(tell);

@@ -124,12 +124,13 @@ impl Desk {
         Ok(())
     }
 
-    /// A checked copy of the ledger; never over a file that is there.
+    /// A checked copy of the ledger; never over a file that is there. Needs presence: it may be written anywhere.
     pub async fn back_up(&self, file: &str) -> Result<(), Failure> {
         let path = Path::new(file.trim());
         if !path.is_absolute() {
             return Err(Failure::bad_input("file", "a whole path is needed, from the root of the disk"));
         }
+        self.owner_present().await?;
         self.core.backup(path).await.map(drop)
     }
 

@@ -23,6 +23,9 @@ const AT_ONCE: usize = 50;
 const ACCEPTED: &str = "accepted";
 const REFUSED: &str = "refused";
 
+/// How a file looks: its length, and when it was written.
+type Look = (u64, Option<SystemTime>);
+
 /// What one round did.
 #[derive(Debug, Default, PartialEq)]
 pub struct Round {
@@ -38,7 +41,17 @@ pub struct Folder {
     dir: PathBuf,
     intake: Intake,
     /// How each waiting file looked in the last round.
-    seen: HashMap<PathBuf, (u64, Option<SystemTime>)>,
+    seen: HashMap<PathBuf, Look>,
+    /// Files that were handed in and could not be moved, as they looked then: only that is tried again.
+    handled: HashMap<PathBuf, Handled>,
+}
+
+/// What became of a file.
+#[derive(Debug)]
+struct Handled {
+    look: Look,
+    taken: bool,
+    told: Value,
 }
 
 impl Folder {
@@ -46,7 +59,7 @@ impl Folder {
     /// Bad input where it is no folder, where it belongs to another user, or where others than its owner may write in it.
     pub fn open(dir: &Path, intake: Intake) -> Result<Folder, Failure> {
         own(dir)?;
-        Ok(Folder { dir: dir.to_owned(), intake, seen: HashMap::new() })
+        Ok(Folder { dir: dir.to_owned(), intake, seen: HashMap::new(), handled: HashMap::new() })
     }
 
     /// Looks every second until told to stop. Failures are logged once, not every second.
@@ -79,28 +92,29 @@ impl Folder {
             }
             Err(failure) => done.failures.push(failure),
         }
+        self.handled.retain(|file, _| waiting.contains_key(file));
         self.seen = waiting;
         done
     }
 
     async fn source(
-        &self,
+        &mut self,
         source: &str,
         dir: &Path,
-        waiting: &mut HashMap<PathBuf, (u64, Option<SystemTime>)>,
+        waiting: &mut HashMap<PathBuf, Look>,
         done: &mut Round,
     ) -> Result<(), Failure> {
         own(dir)?;
-        let files = files(dir)?;
-        if files.is_empty() {
-            return Ok(());
-        }
-        for (file, look) in files.into_iter().take(AT_ONCE) {
-            if self.seen.get(&file) != Some(&look) {
+        let mut room = AT_ONCE;
+        for (file, look) in files(dir)? {
+            let handled = self.handled.get(&file).is_some_and(|handled| handled.look == look);
+            // Those that only wait to be moved keep no other waiting.
+            if self.seen.get(&file) != Some(&look) || (room == 0 && !handled) {
                 waiting.insert(file, look);
                 continue;
             }
-            match self.take(source, &file).await {
+            room -= usize::from(!handled);
+            match self.take(source, &file, look).await {
                 Ok(true) => done.accepted += 1,
                 Ok(false) => done.refused += 1,
                 Err(failure) => {
@@ -113,18 +127,30 @@ impl Folder {
     }
 
     /// Hands one file in and moves it. True where its delivery was taken.
-    async fn take(&self, source: &str, file: &Path) -> Result<bool, Failure> {
+    async fn take(&mut self, source: &str, file: &Path, look: Look) -> Result<bool, Failure> {
+        let (taken, told) = match self.handled.remove(file).filter(|handled| handled.look == look) {
+            Some(handled) => (handled.taken, handled.told),
+            None => self.answer(source, file).await?,
+        };
+        match put_away(file, if taken { ACCEPTED } else { REFUSED }, &told) {
+            Ok(()) => Ok(taken),
+            Err(failure) => {
+                self.handled.insert(file.to_owned(), Handled { look, taken, told });
+                Err(failure)
+            }
+        }
+    }
+
+    /// Whether its delivery is taken, and what is told of it.
+    async fn answer(&self, source: &str, file: &Path) -> Result<(bool, Value), Failure> {
         let answer = match read(file)? {
             Some(document) => self.hand_in(source, &document).await,
             None => Err(Failure::bad_input("document", format!("has more than {BODY_LIMIT} bytes"))),
         };
-        let (taken, told) = match answer {
-            Ok((taken, told)) => (taken, told),
-            Err(failure) if is_ours(&failure) => return Err(failure),
-            Err(failure) => (false, json!({ "error": failure.doc() })),
-        };
-        put_away(file, if taken { ACCEPTED } else { REFUSED }, &told)?;
-        Ok(taken)
+        match answer {
+            Err(failure) if !is_ours(&failure) => Ok((false, json!({ "error": failure.doc() }))),
+            answer => answer,
+        }
     }
 
     async fn hand_in(&self, source: &str, document: &[u8]) -> Result<(bool, Value), Failure> {
@@ -196,8 +222,6 @@ fn sub_folders(dir: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     found.sort();
     Ok(found)
 }
-
-type Look = (u64, Option<SystemTime>);
 
 /// Waiting files, oldest name first: `*.json`, no hidden ones, no links.
 fn files(dir: &Path) -> Result<Vec<(PathBuf, Look)>, Failure> {

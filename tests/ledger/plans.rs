@@ -4,7 +4,7 @@ use crate::stage::*;
 use sqlx::Row;
 
 /// Statements that a window or a tick runs; a full walk in one of them would show at a million actions.
-const HOT: [(&str, &str); 44] = [
+const HOT: [(&str, &str); 51] = [
     ("page", "PAGE_BY_STATE"),
     ("page", "PAGE_BY_STATE_OLDEST"),
     ("page", "PAGE"),
@@ -20,7 +20,10 @@ const HOT: [(&str, &str); 44] = [
     ("claim", "OPEN_ATTEMPTS"),
     ("claim", "NOTED"),
     ("decide", "EXPIRING"),
-    ("decide", "SIGNERS"),
+    ("dossier", "ATTACHMENTS"),
+    ("dossier", "WIRE"),
+    ("dossier", "CONVERSATION"),
+    ("dossier", "DESTINATION"),
     ("decide", "CLEARED"),
     ("reconcile", "UNKNOWN_DUE"),
     ("reconcile", "LAST_CLOSED"),

@@ -1,7 +1,8 @@
 //! The only write path for state: read, `advance()`, compare-and-set, append to the journal. All in one transaction.
 
 use crate::rows::{Action, to_json, waits_name};
-use crate::tx::{Conn, Write, failed, is_unique, statements};
+use crate::script::say;
+use crate::tx::{Conn, Write, statements};
 use crate::types::Waits;
 use crate::{Conflict, LedgerError};
 use crate::{doors, journal, news};
@@ -28,6 +29,9 @@ statements! {
         draft_content = $34, run_id = $35, model = $36, draft_reason = $37, who = $38, email = $39, \
         subject = $40, changed_at = $41, row_version = $42 \
         WHERE n = $1 AND row_version = $2";
+    // Turned down by that table's own check where the action is not at this version any more, and with it the transaction.
+    STILL_THERE = "INSERT INTO ledger_head (one, seq, hash) SELECT 0, 0, '' \
+        WHERE NOT EXISTS (SELECT 1 FROM actions WHERE n = $1 AND row_version = $2)";
     IDENTIFY_ACTION = "UPDATE actions SET action_key = $3, idempotency_key = $4, request_id = $5, event_id = $6, \
         after_action = $7, thread = $8, payload_version = $9, payload_hash = $10, \
         record_key = $11, conversation = $12 WHERE n = $1 AND row_version = $2";
@@ -92,73 +96,73 @@ pub(crate) async fn insert(
 ) -> Result<Action, LedgerError> {
     let a = &action;
     let s = &a.standing;
-    let row = sqlx::query(INSERT_ACTION)
-        .bind(a.key.as_ref().map(|k| k.canonical()))
-        .bind(a.idempotency_key.as_ref().map(|k| k.as_str().to_owned()))
-        .bind(a.environment.clone())
-        .bind(a.destination.clone())
-        .bind(a.effect.clone())
-        .bind(a.source.clone())
-        .bind(a.request_id.clone())
-        .bind(a.step.clone())
-        .bind(i64::from(a.revision))
-        .bind(s.state.name())
-        .bind(i64::from(s.attempts))
-        .bind(i64::from(s.allowed))
-        .bind(i64::from(s.crossed_once))
-        .bind(i64::from(s.crossing))
-        .bind(i64::from(s.in_doubt))
-        .bind(i64::from(s.revised))
-        .bind(i64::from(s.by_word))
-        .bind(i64::from(s.signed))
-        .bind(i64::from(s.stale_claims))
-        .bind(a.attempt)
-        .bind(a.worker.clone())
-        .bind(a.not_before.millis())
-        .bind(waits_name(a.waits))
-        .bind(a.after)
-        .bind(i64::from(a.payload_version))
-        .bind(a.payload_hash.map(|h| h.to_string()))
-        .bind(a.wire_hash.map(|h| h.to_string()))
-        .bind(a.conversation.map(|h| h.to_string()))
-        .bind(a.record_key.clone())
-        .bind(i64::from(a.newest_sequence))
-        .bind(i64::from(a.ended_sequence))
-        .bind(a.expires_at.map(Timestamp::millis))
-        .bind(a.reason.clone())
-        .bind(a.receipt.as_ref().map(to_json))
-        .bind(a.accepted_at.map(Timestamp::millis))
-        .bind(a.by_word_of.clone())
-        .bind(a.unknown_since.map(Timestamp::millis))
-        .bind(i64::from(a.looks))
-        .bind(a.next_look.map(Timestamp::millis))
-        .bind(a.first_crossed.map(Timestamp::millis))
-        .bind(a.last_crossed.map(Timestamp::millis))
-        .bind(a.revises)
-        .bind(a.revised_by)
-        .bind(a.owner.clone())
-        .bind(a.delivery)
-        .bind(a.event_id.clone())
-        .bind(a.source_version.map(|v| v as i64))
-        .bind(a.draft_content.clone())
-        .bind(a.run_id.clone())
-        .bind(a.model.clone())
-        .bind(a.draft_reason.clone())
-        .bind(a.who.clone())
-        .bind(a.email.clone())
-        .bind(a.subject.clone())
-        .bind(a.thread.clone())
-        .bind(a.created_at.millis())
-        .bind(a.changed_at.millis())
-        .bind(a.row_version)
-        .fetch_one(w.conn())
-        .await
-        .map_err(|e| match is_unique(&e) {
-            // Nobody else writes between our look and this insert; only altered rows lead here.
-            true => LedgerError::corrupt("action", a.step.clone(), "its key already belongs to another row"),
-            false => failed("storing a new action", e),
-        })?;
-    action.n = crate::rows::Get::int(&row, "n")?;
+    let said = say!(
+        "storing a new action",
+        INSERT_ACTION,
+        a.key.as_ref().map(|k| k.canonical()),
+        a.idempotency_key.as_ref().map(|k| k.as_str().to_owned()),
+        &a.environment,
+        &a.destination,
+        &a.effect,
+        &a.source,
+        &a.request_id,
+        &a.step,
+        a.revision,
+        s.state.name(),
+        s.attempts,
+        s.allowed,
+        s.crossed_once,
+        s.crossing,
+        s.in_doubt,
+        s.revised,
+        s.by_word,
+        s.signed,
+        s.stale_claims,
+        a.attempt,
+        &a.worker,
+        a.not_before.millis(),
+        waits_name(a.waits),
+        a.after,
+        a.payload_version,
+        a.payload_hash.map(|h| h.to_string()),
+        a.wire_hash.map(|h| h.to_string()),
+        a.conversation.map(|h| h.to_string()),
+        &a.record_key,
+        a.newest_sequence,
+        a.ended_sequence,
+        a.expires_at.map(Timestamp::millis),
+        &a.reason,
+        a.receipt.as_ref().map(to_json),
+        a.accepted_at.map(Timestamp::millis),
+        &a.by_word_of,
+        a.unknown_since.map(Timestamp::millis),
+        a.looks,
+        a.next_look.map(Timestamp::millis),
+        a.first_crossed.map(Timestamp::millis),
+        a.last_crossed.map(Timestamp::millis),
+        a.revises,
+        a.revised_by,
+        &a.owner,
+        a.delivery,
+        &a.event_id,
+        a.source_version.map(|v| v as i64),
+        &a.draft_content,
+        &a.run_id,
+        &a.model,
+        &a.draft_reason,
+        &a.who,
+        &a.email,
+        &a.subject,
+        &a.thread,
+        a.created_at.millis(),
+        a.changed_at.millis(),
+        a.row_version,
+    );
+    // Nobody else writes between our look and this insert; only altered rows lead here.
+    let clash = LedgerError::corrupt("action", &a.step, "its key already belongs to another row");
+    let [answer] = w.ask([said.clashing(clash)]).await?;
+    let row = answer.one("storing a new action")?;
+    action.n = crate::rows::Get::int(row, "n")?;
     let complete = action.standing.state == State::Prepared;
     let details = with_row(details, &action);
     let fact = json!({ "fact": "proposed", "complete": complete, "details": details });
@@ -273,7 +277,7 @@ async fn store(
     now: Timestamp,
 ) -> Result<Action, LedgerError> {
     if w.intact != Some((before.n, before.row_version)) {
-        unaltered(w.conn(), before).await?;
+        unaltered(w.conn().await?, before).await?;
     }
     next.changed_at = now;
     next.row_version = before.row_version + 1;
@@ -288,86 +292,78 @@ async fn store(
             a.conversation,
         )
     };
-    let mut hit = 1;
-    if identity(before) != identity(&next) {
-        let a = &next;
-        hit = sqlx::query(IDENTIFY_ACTION)
-            .bind(a.n)
-            .bind(before.row_version)
-            .bind(a.key.as_ref().map(|k| k.canonical()))
-            .bind(a.idempotency_key.as_ref().map(|k| k.as_str().to_owned()))
-            .bind(a.request_id.clone())
-            .bind(a.event_id.clone())
-            .bind(a.after)
-            .bind(a.thread.clone())
-            .bind(i64::from(a.payload_version))
-            .bind(a.payload_hash.map(|h| h.to_string()))
-            .bind(a.record_key.clone())
-            .bind(a.conversation.map(|h| h.to_string()))
-            .execute(w.conn())
-            .await
-            .map_err(|e| failed("identifying an action", e))?
-            .rows_affected();
-    }
+    // Under the write lock nobody else was first; where the row is another one all the same, nothing of ours is kept.
+    let moved = || Conflict::VersionMoved { current: before.payload_version };
+    w.later(say!("moving an action", STILL_THERE, before.n, before.row_version).clashing(moved()));
     let a = &next;
-    let s = &a.standing;
-    hit = hit.min(
-        sqlx::query(MOVE_ACTION)
-            .bind(a.n)
-            .bind(before.row_version)
-            .bind(s.state.name())
-            .bind(i64::from(s.attempts))
-            .bind(i64::from(s.allowed))
-            .bind(i64::from(s.crossed_once))
-            .bind(i64::from(s.crossing))
-            .bind(i64::from(s.in_doubt))
-            .bind(i64::from(s.revised))
-            .bind(i64::from(s.by_word))
-            .bind(i64::from(s.signed))
-            .bind(i64::from(s.stale_claims))
-            .bind(a.attempt)
-            .bind(a.worker.clone())
-            .bind(a.not_before.millis())
-            .bind(waits_name(a.waits))
-            .bind(i64::from(a.payload_version))
-            .bind(a.payload_hash.map(|h| h.to_string()))
-            .bind(a.wire_hash.map(|h| h.to_string()))
-            .bind(i64::from(a.newest_sequence))
-            .bind(i64::from(a.ended_sequence))
-            .bind(a.expires_at.map(Timestamp::millis))
-            .bind(a.reason.clone())
-            .bind(a.receipt.as_ref().map(to_json))
-            .bind(a.accepted_at.map(Timestamp::millis))
-            .bind(a.by_word_of.clone())
-            .bind(a.unknown_since.map(Timestamp::millis))
-            .bind(i64::from(a.looks))
-            .bind(a.next_look.map(Timestamp::millis))
-            .bind(a.first_crossed.map(Timestamp::millis))
-            .bind(a.last_crossed.map(Timestamp::millis))
-            .bind(a.revised_by)
-            .bind(a.source_version.map(|v| v as i64))
-            .bind(a.draft_content.clone())
-            .bind(a.run_id.clone())
-            .bind(a.model.clone())
-            .bind(a.draft_reason.clone())
-            .bind(a.who.clone())
-            .bind(a.email.clone())
-            .bind(a.subject.clone())
-            .bind(a.changed_at.millis())
-            .bind(a.row_version)
-            .execute(w.conn())
-            .await
-            .map_err(|e| failed("moving an action", e))?
-            .rows_affected(),
-    );
-    if hit == 0 {
-        // The compare-and-set found another version: somebody was first. Nothing of ours is kept.
-        let current = Action::get(w.conn(), before.id()).await?;
-        return Err(Conflict::VersionMoved { current: current.payload_version }.into());
+    if identity(before) != identity(&next) {
+        w.later(say!(
+            "identifying an action",
+            IDENTIFY_ACTION,
+            a.n,
+            before.row_version,
+            a.key.as_ref().map(|k| k.canonical()),
+            a.idempotency_key.as_ref().map(|k| k.as_str().to_owned()),
+            &a.request_id,
+            &a.event_id,
+            a.after,
+            &a.thread,
+            a.payload_version,
+            a.payload_hash.map(|h| h.to_string()),
+            &a.record_key,
+            a.conversation.map(|h| h.to_string()),
+        ));
     }
+    let s = &a.standing;
+    w.later(say!(
+        "moving an action",
+        MOVE_ACTION,
+        a.n,
+        before.row_version,
+        s.state.name(),
+        s.attempts,
+        s.allowed,
+        s.crossed_once,
+        s.crossing,
+        s.in_doubt,
+        s.revised,
+        s.by_word,
+        s.signed,
+        s.stale_claims,
+        a.attempt,
+        &a.worker,
+        a.not_before.millis(),
+        waits_name(a.waits),
+        a.payload_version,
+        a.payload_hash.map(|h| h.to_string()),
+        a.wire_hash.map(|h| h.to_string()),
+        a.newest_sequence,
+        a.ended_sequence,
+        a.expires_at.map(Timestamp::millis),
+        &a.reason,
+        a.receipt.as_ref().map(to_json),
+        a.accepted_at.map(Timestamp::millis),
+        &a.by_word_of,
+        a.unknown_since.map(Timestamp::millis),
+        a.looks,
+        a.next_look.map(Timestamp::millis),
+        a.first_crossed.map(Timestamp::millis),
+        a.last_crossed.map(Timestamp::millis),
+        a.revised_by,
+        a.source_version.map(|v| v as i64),
+        &a.draft_content,
+        &a.run_id,
+        &a.model,
+        &a.draft_reason,
+        &a.who,
+        &a.email,
+        &a.subject,
+        a.changed_at.millis(),
+        a.row_version,
+    ));
     fact["details"] = with_row(details, &next);
     let told = journal::append(w, now, Some(next.n), fact, by).await?;
-    doors::queue(w, before, &next, told, now).await?;
+    doors::queue(w, before, &next, told, now);
     w.intact = Some((next.n, next.row_version));
     Ok(next)
 }

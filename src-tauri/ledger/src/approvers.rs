@@ -29,7 +29,7 @@ impl Ledger {
         let rows = sqlx::query(APPROVED_BY_FEWER)
             .bind(environment.to_owned())
             .bind(i64::from(needed))
-            .fetch_all(w.conn())
+            .fetch_all(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         let mut back = Vec::new();

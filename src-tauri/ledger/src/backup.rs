@@ -67,7 +67,7 @@ async fn finish(copy: &Path, now: Timestamp) -> Result<Head, LedgerError> {
         .bind(json!({ "made_at": now }).to_string())
         .bind(now.millis())
         .bind("countersign")
-        .execute(w.conn())
+        .execute(w.conn().await?)
         .await
         .map_err(|e| failed(doing, e))?;
     w.commit(doing).await?;

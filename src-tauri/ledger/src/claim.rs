@@ -1,9 +1,12 @@
 //! Phase: claim, verify, cross. An approval is a ticket spent by one conditional update (F12); before it is spent,
 //! everything it rests on is proven again.
 
+use crate::close::Closing;
+use crate::dossier::Dossier;
 use crate::proof::{self, Proven, broken_part};
 use crate::rows::{Action, Get, read_json, skip_damaged, to_json};
-use crate::tx::{Conn, Durable, Write, failed, statements};
+use crate::script::{Said, say};
+use crate::tx::{Conn, Durable, Write, exactly, failed, statements};
 use crate::types::{Claim, ClaimRequest, Claimed, OpenAttempt, RefusedClaim};
 use crate::{Conflict, Ledger, LedgerError, apply, approvers, close, content, directory, journal, news};
 use countersign_domain::countersigned::Candidate;
@@ -13,6 +16,7 @@ use countersign_domain::{
 };
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
+use std::collections::BTreeMap;
 
 statements! {
     // One destination's next action: due, its order satisfied, no other action of the same record under way or in doubt,
@@ -50,7 +54,9 @@ statements! {
         AND closed_at IS NULL AND crossed_at IS NULL RETURNING noted";
     // What a claim rests on beside the action itself: the settings that could hold it back, the findings a person checked.
     RESTS_ON = "SELECT 'setting' AS what, key AS code, value AS field, changed_by AS by_whom, changed_at AS at, \
-        CAST(0 AS BIGINT) AS version FROM settings WHERE key IN ('frozen', $2, $3) \
+        CAST(0 AS BIGINT) AS version FROM settings WHERE key = 'frozen' \
+        OR key IN (SELECT 'sending/' || environment FROM actions WHERE n = $1) \
+        OR key IN (SELECT 'approvers_needed/' || environment FROM actions WHERE n = $1) \
         UNION ALL SELECT 'cleared', code, field, by_whom, at, version FROM cleared WHERE action = $1";
     OPEN_ATTEMPTS = "SELECT n, action, worker, claimed_at, crossed_at, in_doubt FROM attempts WHERE closed_at IS NULL \
         ORDER BY action";
@@ -69,7 +75,7 @@ impl Ledger {
             self.configured_once(&mut tx).await.or_else(|e| broken_part(e, ActionId(0)).map(|_| ()))?;
         }
         let mut w = self.pools().write("claiming an action", Durable::Rides).await?;
-        let Some(n) = due(w.conn(), request).await?.into_iter().next() else { return Ok(Claimed::None) };
+        let Some(n) = due(w.conn().await?, request).await?.into_iter().next() else { return Ok(Claimed::None) };
         self.take(w, n, Fact::Claimed, request).await
     }
 
@@ -78,12 +84,13 @@ impl Ledger {
         let mut w = self.pools().write("claiming an action again", Durable::Rides).await?;
         let current = Action::take(&mut w, action).await?;
         countersign_domain::advance(&current.standing, &Fact::Repeated)?;
-        if !sending(w.conn(), &current.environment).await? || !request.reach.contains(&current.destination) {
+        let [switches] = w.ask([may_send(&current.environment)]).await?;
+        if !is_on(&switches.rows, &current.environment)? || !request.reach.contains(&current.destination) {
             return Ok(Claimed::None);
         }
         // Another unknown one does not bar it: both were handed over long ago, and each is settled by itself.
-        for other in beside(w.conn(), action, request.now).await? {
-            if Action::get(w.conn(), other).await?.standing.state == State::InProgress {
+        for other in beside(w.conn().await?, action, request.now).await? {
+            if Action::get(w.conn().await?, other).await?.standing.state == State::InProgress {
                 return Ok(Claimed::None);
             }
         }
@@ -120,19 +127,13 @@ impl Ledger {
                 return Ok(Claimed::Refused { action: n, why: RefusedClaim::Integrity { what, id, why } });
             }
         };
-        let row = sqlx::query(OPEN_ATTEMPT)
-            .bind(n.0)
-            .bind(request.worker.0.clone())
-            .bind(request.now.millis())
-            .bind(i64::from(fact == Fact::Repeated))
-            .fetch_one(w.conn())
-            .await
-            .map_err(|e| match crate::tx::is_unique(&e) {
-                true => Conflict::AttemptOpen.into(),
-                false => failed("opening an attempt", e),
-            })?;
+        let doing = "opening an attempt";
+        let repeats = fact == Fact::Repeated;
+        let open = say!(doing, OPEN_ATTEMPT, n.0, &request.worker.0, request.now.millis(), repeats);
+        let [opened, noted] = w.ask([open.clashing(Conflict::AttemptOpen), say!(doing, NOTED, n.0)]).await?;
+        let row = opened.one(doing)?;
         let (attempt, number): (i64, u32) = (row.int("n")?, row.num("number")?);
-        let noted = if number > 1 { noted(w.conn(), n.0).await? } else { Vec::new() };
+        let noted = read_noted(&noted.rows)?;
         let details = json!({ "attempt": attempt, "number": number, "worker": request.worker.0 });
         let change = |a: &mut Action| {
             a.attempt = Some(attempt);
@@ -141,7 +142,7 @@ impl Ledger {
         let next = apply::apply(&mut w, &current, &fact, change, details, "worker", request.now).await?;
         let head = match w.head {
             Some(head) => head,
-            None => journal::head(w.conn()).await?,
+            None => journal::head(w.conn().await?).await?,
         };
         w.commit("claiming an action").await?;
         Ok(Claimed::Claimed(Box::new(Claim {
@@ -166,30 +167,26 @@ impl Ledger {
     pub async fn record_crossing(&self, claim: &Claim, noted: &Value, now: Timestamp) -> Result<Standing, LedgerError> {
         let doing = "writing down the crossing";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::take(&mut w, claim.action).await?;
+        // The mark is set with the questions; where an answer bars it, the transaction is dropped and the mark with it.
+        let noted = (!noted.is_null()).then(|| to_json(noted));
+        let cross = say!(doing, CROSS, claim.attempt.0, &claim.worker.0, now.millis(), noted);
+        let may_send = may_send(&claim.order.key().environment);
+        let (current, [switches, crossed]) = Action::take_and(&mut w, claim.action, [may_send, cross]).await?;
         if current.attempt != Some(claim.attempt.0) || current.worker.as_deref() != Some(claim.worker.0.as_str()) {
             return Err(Conflict::ClaimLost.into());
         }
-        if !sending(w.conn(), &current.environment).await? {
+        if !is_on(&switches.rows, &current.environment)? {
             return Err(Conflict::SendingOff.into());
         }
-        let crossed = sqlx::query(CROSS)
-            .bind(claim.attempt.0)
-            .bind(claim.worker.0.clone())
-            .bind(now.millis())
-            .bind((!noted.is_null()).then(|| to_json(noted)))
-            .fetch_optional(w.conn())
-            .await
-            .map_err(|e| failed(doing, e))?
-            .ok_or(Conflict::ClaimLost)?;
+        let crossed = crossed.first().ok_or(Conflict::ClaimLost)?;
         // Something was written down about it since the claim. In doubt it no longer matters: it may have happened already.
         if current.row_version != claim.row_version
             && !claim.standing.in_doubt
-            && news::waiting(w.conn(), &current).await?.is_some()
+            && news::waiting(w.conn().await?, &current).await?.is_some()
         {
             return Err(Conflict::WroteAgain.into());
         }
-        let details = json!({ "attempt": claim.attempt.0, "noted": read_json::<Value>(&crossed, "noted")? });
+        let details = json!({ "attempt": claim.attempt.0, "noted": read_json::<Value>(crossed, "noted")? });
         let next = apply::apply(&mut w, &current, &Fact::Crossed, |_| {}, details, "worker", now).await?;
         w.commit(doing).await?;
         Ok(next.standing)
@@ -199,9 +196,9 @@ impl Ledger {
     pub async fn situation_changed(&self, claim: &Claim, why: &str, now: Timestamp) -> Result<Standing, LedgerError> {
         let doing = "recording a changed situation";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::take(&mut w, claim.action).await?;
-        let evidence = json!({ "situation": why });
-        let mut details = close::close_row(&mut w, claim, "not_sent", &evidence, None, now).await?;
+        let closing = Closing::new(claim, "not_sent", &json!({ "situation": why }), None, now);
+        let (current, [closed]) = Action::take_and(&mut w, claim.action, [closing.said()]).await?;
+        let mut details = closing.details(&closed)?;
         details["reason"] = json!(why);
         let change = |a: &mut Action| a.reason = Some(why.to_owned());
         let next = apply::apply(&mut w, &current, &Fact::SituationChanged, change, details, "worker", now).await?;
@@ -218,13 +215,13 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "recording what was found before crossing";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::take(&mut w, claim.action).await?;
-        let evidence = json!({ "found": receipt });
-        let mut details = close::close_row(&mut w, claim, "not_sent", &evidence, None, now).await?;
+        let closing = Closing::new(claim, "not_sent", &json!({ "found": receipt }), None, now);
+        let (current, [closed]) = Action::take_and(&mut w, claim.action, [closing.said()]).await?;
+        let mut details = closing.details(&closed)?;
         details["receipt"] = json!(receipt);
         let change = |a: &mut Action| a.receipt = Some(receipt.clone());
         let next = apply::apply(&mut w, &current, &Fact::Found, change, details, "worker", now).await?;
-        content::know_people_of(&mut w, &next).await?;
+        content::know_people_of(&mut w, &next);
         w.commit(doing).await?;
         Ok(next.standing)
     }
@@ -241,7 +238,7 @@ impl Ledger {
         }
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let mut done = Vec::new();
-        for open in open_attempts(w.conn()).await?.into_iter().filter(|a| a.worker != *alive) {
+        for open in open_attempts(w.conn().await?).await?.into_iter().filter(|a| a.worker != *alive) {
             let Some(current) = Action::take_if_intact(&mut w, open.action).await? else { continue };
             if current.attempt != Some(open.attempt.0) || current.standing.crossing != open.crossed_at.is_some() {
                 tracing::error!(attempt = %open.attempt, "it is not the one its action tells of; `verify` names it");
@@ -280,13 +277,13 @@ impl Ledger {
         roster: &Roster,
         secret: &LedgerSecret,
     ) -> Result<Result<Countersigned, RefusedClaim>, LedgerError> {
-        let mut tx = self.pools().read("verifying an order").await?;
-        let current = Action::get(&mut tx, action).await?;
-        let account = directory::destination(&mut tx, &current.destination).await?.map(|d| d.account);
+        let (rows, mut conn) = self.dossier(action, "verifying an order").await?;
+        let current = rows.action()?;
+        let account = rows.destination()?.map(|d| d.account);
         let Some(account) = account else {
             return Err(LedgerError::not_found("destination", &current.destination));
         };
-        let proven = match proof::prove(&mut tx, &current, roster).await {
+        let proven = match proof::prove(&mut conn, &rows, &current, roster).await {
             Ok(proven) => proven,
             Err(error) => {
                 let (what, id, why) = broken_part(error, action)?;
@@ -333,22 +330,30 @@ impl Ledger {
         fact: &Fact,
         request: &ClaimRequest<'_>,
     ) -> Result<Result<(Action, Countersigned), NotCountersigned>, LedgerError> {
-        let current = Action::take(w, n).await?;
-        let conn = w.conn();
+        let since = self.told_since();
+        let mut script: Vec<Said> = Dossier::said(n).into();
+        script.extend([since.said(), say!("reading what an action rests on", RESTS_ON, n.0)]);
+        let mut answers = w.ask_all(script).await?;
+        let [told_since, rests_on] = exactly(answers.split_off(Dossier::SAID));
+        let rows = Dossier::of(n, answers);
+        let current = rows.action()?;
         countersign_domain::advance(&current.standing, fact)?;
         let key = current.need_key()?.idempotency_key(request.secret);
         if current.idempotency_key.as_ref() != Some(&key) {
             return Err(LedgerError::corrupt("action", n, "its idempotency key is not that of its action key"));
         }
-        let configured = self.configured(conn).await?;
-        let proven = proof::prove(conn, &current, request.roster).await?;
+        let configured = since.answered(self, &told_since)?;
+        let proven = proof::prove(w.conn().await?, &rows, &current, request.roster).await?;
+        // Proven with its journal up to the head, it is as it was written down.
+        w.head = Some(rows.head()?);
+        w.intact = Some((current.n, current.row_version));
         for approval in &proven.approvals {
             configured.device_counts(approval)?;
         }
-        let settings = rests_on(conn, &current, &proven).await?;
+        let settings = settings_of(&current, &proven, &rests_on.rows)?;
         configured.settings_hold(&current.environment, &settings)?;
-        let stored = directory::destination(conn, &current.destination)
-            .await?
+        let stored = rows
+            .destination()?
             .filter(|d| d.removed_at.is_none())
             .ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
         configured.destination_holds(&stored)?;
@@ -369,20 +374,9 @@ impl Ledger {
 }
 
 /// The settings that could hold the action back, once its checked findings are those the journal tells of.
-async fn rests_on(
-    conn: &mut Conn,
-    action: &Action,
-    proven: &Proven,
-) -> Result<std::collections::BTreeMap<String, String>, LedgerError> {
-    let rows = sqlx::query(RESTS_ON)
-        .bind(action.n)
-        .bind(format!("{}{}", directory::SENDING, action.environment))
-        .bind(format!("{}{}", directory::APPROVERS_NEEDED, action.environment))
-        .fetch_all(conn)
-        .await
-        .map_err(|e| failed("reading what an action rests on", e))?;
-    let (mut settings, mut cleared) = (std::collections::BTreeMap::new(), Vec::new());
-    for row in &rows {
+fn settings_of(action: &Action, proven: &Proven, rows: &[AnyRow]) -> Result<BTreeMap<String, String>, LedgerError> {
+    let (mut settings, mut cleared) = (BTreeMap::new(), Vec::new());
+    for row in rows {
         match row.text("what")?.as_str() {
             "setting" => {
                 settings.insert(row.text("code")?, row.text("field")?);
@@ -394,16 +388,16 @@ async fn rests_on(
     Ok(settings)
 }
 
+/// Asks what [`is_on`] reads.
+fn may_send(environment: &str) -> Said {
+    say!("reading whether sending is on", MAY_SEND, format!("{}{environment}", directory::SENDING))
+}
+
 /// Whether this environment's sending is on and dispatch is not frozen.
-pub(crate) async fn sending(conn: &mut Conn, environment: &str) -> Result<bool, LedgerError> {
+fn is_on(rows: &[AnyRow], environment: &str) -> Result<bool, LedgerError> {
     let own = format!("{}{environment}", directory::SENDING);
-    let rows = sqlx::query(MAY_SEND)
-        .bind(own.clone())
-        .fetch_all(conn)
-        .await
-        .map_err(|e| failed("reading whether sending is on", e))?;
     let mut on = false;
-    for row in &rows {
+    for row in rows {
         let (key, value) = (row.text("key")?, row.text("value")?);
         if key == directory::FROZEN && !value.is_empty() && value != "off" {
             return Ok(false);
@@ -453,6 +447,10 @@ async fn due(conn: &mut Conn, request: &ClaimRequest<'_>) -> Result<Vec<ActionId
 
 pub(crate) async fn noted(conn: &mut Conn, action: i64) -> Result<Vec<Value>, LedgerError> {
     let rows = sqlx::query(NOTED).bind(action).fetch_all(conn).await.map_err(|e| failed("reading notes", e))?;
+    read_noted(&rows)
+}
+
+fn read_noted(rows: &[AnyRow]) -> Result<Vec<Value>, LedgerError> {
     rows.iter().filter_map(|r| read_json(r, "noted").transpose()).collect()
 }
 

@@ -3,6 +3,7 @@
 
 use crate::proof::{evidence_digest, kept_digest};
 use crate::rows::{Action, Get, read_json, to_json};
+use crate::script::{Answer, Said, say};
 use crate::tx::{Durable, Write, failed, statements};
 use crate::types::{Claim, Waits};
 use crate::{Conflict, Ledger, LedgerError, apply, content};
@@ -31,22 +32,30 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "closing an attempt";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::take(&mut w, claim.action).await?;
+        let kept = json!({ "outcome": outcome, "evidence": evidence });
+        let receipt = match outcome {
+            Outcome::Accepted(receipt) => Some(receipt),
+            Outcome::Refused(_) | Outcome::NotSent(_) | Outcome::Unclear(_) => None,
+        };
+        let closing = Closing::new(claim, outcome.name(), &kept, receipt, now);
+        let (current, [closed]) = Action::take_and(&mut w, claim.action, [closing.said()]).await?;
         let held =
             current.attempt == Some(claim.attempt.0) && current.worker.as_deref() == Some(claim.worker.0.as_str());
         if !held {
+            // Whatever was done to the attempt by this is taken back: the claim was lost.
+            drop(w);
+            let mut w = self.pools().write(doing, Durable::Full).await?;
             let standing = keep_late(&mut w, claim.attempt, outcome, evidence, now).await?;
             w.commit(doing).await?;
             return Ok(standing);
         }
-        let (fact, receipt) = match outcome {
-            Outcome::Accepted(receipt) => (Fact::Accepted, Some(receipt)),
-            Outcome::Refused(_) => (Fact::Refused, None),
-            Outcome::NotSent(n) => (Fact::NotSent { counts: n.counts }, None),
-            Outcome::Unclear(_) => (Fact::Unclear, None),
+        let fact = match outcome {
+            Outcome::Accepted(_) => Fact::Accepted,
+            Outcome::Refused(_) => Fact::Refused,
+            Outcome::NotSent(n) => Fact::NotSent { counts: n.counts },
+            Outcome::Unclear(_) => Fact::Unclear,
         };
-        let kept = json!({ "outcome": outcome, "evidence": evidence });
-        let mut details = close_row(&mut w, claim, outcome.name(), &kept, receipt, now).await?;
+        let mut details = closing.details(&closed)?;
         if let Some(receipt) = receipt {
             details["receipt"] = json!(receipt);
         }
@@ -68,7 +77,7 @@ impl Ledger {
         };
         let next = apply::apply(&mut w, &current, &fact, change, details, "destination", now).await?;
         if next.standing.state == State::Accepted {
-            content::know_people_of(&mut w, &next).await?;
+            content::know_people_of(&mut w, &next);
         }
         w.commit(doing).await?;
         Ok(next.standing)
@@ -99,29 +108,48 @@ fn reason(code: &str, words: &str) -> String {
     }
 }
 
-/// Closes the attempt a claim holds; what the journal keeps of it is returned.
-pub(crate) async fn close_row(
-    w: &mut Write,
-    claim: &Claim,
-    outcome: &str,
-    evidence: &Value,
-    receipt: Option<&Receipt>,
+/// The end of the attempt that a claim holds.
+pub(crate) struct Closing<'a> {
+    claim: &'a Claim,
+    outcome: &'a str,
+    evidence: String,
+    receipt: Option<String>,
     now: Timestamp,
-) -> Result<Value, LedgerError> {
-    let (text, receipt) = (to_json(evidence), receipt.map(to_json));
-    let row = sqlx::query(CLOSE_HELD)
-        .bind(claim.attempt.0)
-        .bind(claim.worker.0.clone())
-        .bind(now.millis())
-        .bind(outcome.to_owned())
-        .bind(text.clone())
-        .bind(receipt.clone())
-        .fetch_optional(w.conn())
-        .await
-        .map_err(|e| failed("closing an attempt", e))?
-        .ok_or(Conflict::ClaimLost)?;
-    let kept = kept_digest(receipt.as_deref(), row.text_or_null("noted")?.as_deref());
-    Ok(closed(claim.attempt, outcome, &text, &kept))
+}
+
+impl<'a> Closing<'a> {
+    pub(crate) fn new(
+        claim: &'a Claim,
+        outcome: &'a str,
+        evidence: &Value,
+        receipt: Option<&Receipt>,
+        now: Timestamp,
+    ) -> Closing<'a> {
+        Closing { claim, outcome, evidence: to_json(evidence), receipt: receipt.map(to_json), now }
+    }
+
+    pub(crate) fn said(&self) -> Said {
+        say!(
+            "closing an attempt",
+            CLOSE_HELD,
+            self.claim.attempt.0,
+            &self.claim.worker.0,
+            self.now.millis(),
+            self.outcome,
+            &self.evidence,
+            &self.receipt,
+        )
+    }
+
+    /// What the journal keeps of it.
+    ///
+    /// # Errors
+    /// `ClaimLost` where the attempt was not open any more or was another worker's.
+    pub(crate) fn details(&self, answer: &Answer) -> Result<Value, LedgerError> {
+        let row = answer.first().ok_or(Conflict::ClaimLost)?;
+        let kept = kept_digest(self.receipt.as_deref(), row.text_or_null("noted")?.as_deref());
+        Ok(closed(self.claim.attempt, self.outcome, &self.evidence, &kept))
+    }
 }
 
 /// Closes an open attempt whoever holds it: its worker is gone, or the action was settled by other means.
@@ -138,7 +166,7 @@ pub(crate) async fn close_open(
         .bind(now.millis())
         .bind(outcome.to_owned())
         .bind(text.clone())
-        .fetch_optional(w.conn())
+        .fetch_optional(w.conn().await?)
         .await
         .map_err(|e| failed("closing an attempt", e))?
         .ok_or_else(|| LedgerError::corrupt("attempt", attempt, "the action names it as open, but it is closed"))?;
@@ -169,7 +197,7 @@ pub(crate) async fn found(
         if let (Some(all), Some(more)) = (details.as_object_mut(), closed.as_object()) {
             if all.contains_key("attempt") {
                 crate::apply::touch(w, current, "late_evidence", |_| {}, details.clone(), by, now).await?;
-                let again = Action::get(w.conn(), current.id()).await?;
+                let again = Action::get(w.conn().await?, current.id()).await?;
                 return Box::pin(found_closed(w, &again, receipt, closed, by, now)).await;
             }
             all.extend(more.clone());
@@ -189,7 +217,7 @@ async fn found_closed(
     details["receipt"] = json!(receipt);
     let change = |a: &mut Action| a.receipt = Some(receipt.clone());
     let next = apply::apply(w, current, &Fact::Found, change, details, by, now).await?;
-    content::know_people_of(w, &next).await?;
+    content::know_people_of(w, &next);
     Ok(next)
 }
 
@@ -203,7 +231,7 @@ async fn keep_late(
 ) -> Result<Standing, LedgerError> {
     let row = sqlx::query(ATTEMPT)
         .bind(attempt.0)
-        .fetch_optional(w.conn())
+        .fetch_optional(w.conn().await?)
         .await
         .map_err(|e| failed("reading an attempt", e))?
         .ok_or_else(|| LedgerError::not_found("attempt", attempt))?;
@@ -217,10 +245,10 @@ async fn keep_late(
     sqlx::query(KEEP_LATE)
         .bind(attempt.0)
         .bind(text.clone())
-        .execute(w.conn())
+        .execute(w.conn().await?)
         .await
         .map_err(|e| failed("keeping late evidence", e))?;
-    let current = Action::get(w.conn(), ActionId(row.int("action")?)).await?;
+    let current = Action::get(w.conn().await?, ActionId(row.int("action")?)).await?;
     let details = json!({ "attempt": attempt.0, "late": evidence_digest(&text), "outcome": outcome.name() });
     let next = match outcome {
         Outcome::Accepted(receipt) if crossed && current.standing.state != State::Accepted => {

@@ -6,19 +6,20 @@
 use crate::directory;
 use crate::journal::Stored;
 use crate::rows::{Get, hex};
+use crate::script::{Answer, Said, say};
 use crate::tx::{Conn, failed, statements};
-use crate::types::{Broken, DestinationRecord, SourceRecord};
+use crate::types::{Broken, DestinationRecord, Head, SourceRecord};
 use crate::{Ledger, LedgerError, backup, proof};
 use countersign_domain::canonical::tagged_hash;
 use countersign_domain::{Approval, Timestamp};
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 statements! {
     // The head says how far was looked, also where nothing was told: the next time begins there.
-    TOLD_SINCE = "SELECT h.seq AS upto, j.seq, j.at, j.action, j.kind, j.fact, j.by_whom, j.previous, j.hash, \
+    TOLD_SINCE = "SELECT h.seq AS upto, h.hash AS upto_hash, j.seq, j.at, j.action, j.kind, j.fact, j.by_whom, j.previous, j.hash, \
         p.hash AS hash_before, f.previous AS previous_after FROM ledger_head h \
         LEFT JOIN journal j ON j.seq > $1 AND j.kind IN ('setting_changed', 'device_admitted', 'device_withdrawn', \
             'destination_added', 'destination_changed', 'destination_removed', 'destination_paused', \
@@ -115,18 +116,14 @@ impl Configured {
     }
 
     /// Reads on in the journal: each row's hash and its links to both neighbours, as with an action's own rows.
-    async fn read_on(&mut self, conn: &mut Conn) -> Result<(), LedgerError> {
-        let rows = sqlx::query(TOLD_SINCE)
-            .bind(self.upto)
-            .fetch_all(&mut *conn)
-            .await
-            .map_err(|e| failed("reading what was configured", e))?;
+    fn read_on(&mut self, rows: &[AnyRow]) -> Result<(), LedgerError> {
         let mut upto = self.upto;
-        for row in &rows {
-            upto = upto.max(row.int("upto")?);
+        for row in rows {
+            let head = Head { seq: row.int("upto")?, hash: row.parsed("upto_hash")? };
+            upto = upto.max(head.seq);
             if row.int_or_null("seq")?.is_some() {
                 let stored = Stored::read(row)?;
-                proof::linked(conn, row, &stored).await?;
+                proof::linked(head, row, &stored)?;
                 self.hear(&stored)?;
             }
         }
@@ -228,28 +225,43 @@ impl Configured {
     }
 }
 
-impl Ledger {
-    /// What the journal tells of the configuration up to its head. To be called before a transaction writes: what is kept
-    /// must be on disk.
-    pub(crate) async fn configured(&self, conn: &mut Conn) -> Result<Arc<Configured>, LedgerError> {
-        let known = self.inner.configured.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let mut next = Configured::clone(&known);
-        next.read_on(conn).await?;
+/// What an open ledger keeps of it, and what was told since.
+pub(crate) struct ToldSince {
+    known: Arc<Configured>,
+}
+
+impl ToldSince {
+    pub(crate) fn said(&self) -> Said {
+        say!("reading what was configured", TOLD_SINCE, self.known.upto)
+    }
+
+    /// What the journal tells up to its head. To be asked before a transaction writes: what is kept must be on disk.
+    pub(crate) fn answered(&self, ledger: &Ledger, answer: &Answer) -> Result<Arc<Configured>, LedgerError> {
+        let mut next = Configured::clone(&self.known);
+        next.read_on(&answer.rows)?;
         let next = Arc::new(next);
-        let mut kept = self.inner.configured.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = ledger.inner.configured.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.upto < next.upto {
             *kept = next.clone();
         }
         Ok(next)
     }
+}
+
+impl Ledger {
+    pub(crate) fn told_since(&self) -> ToldSince {
+        ToldSince { known: self.inner.configured.lock().unwrap_or_else(PoisonError::into_inner).clone() }
+    }
 
     /// The first reading of a long journal takes a moment; not while the write lock is held.
     pub(crate) async fn configured_once(&self, conn: &mut Conn) -> Result<(), LedgerError> {
-        let begun = self.inner.configured.lock().unwrap_or_else(std::sync::PoisonError::into_inner).upto > 0;
-        if !begun {
-            self.configured(conn).await?;
+        let since = self.told_since();
+        if since.known.upto > 0 {
+            return Ok(());
         }
-        Ok(())
+        let doing = "reading what was configured";
+        let rows = sqlx::query(TOLD_SINCE).bind(0_i64).fetch_all(conn).await.map_err(|e| failed(doing, e))?;
+        since.answered(self, &Answer { rows, hit: 0 }).map(drop)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an action carries: payloads, attachments, conversations, wires. Stored once, hashed again at every reading.
 
 use crate::rows::{Action, Get, hex};
+use crate::script::{Answer, Said, say};
 use crate::tx::{Conn, Write, failed, statements};
 use crate::types::PayloadVersion;
 use crate::{Conflict, LedgerError, directory};
@@ -10,6 +11,7 @@ use countersign_domain::{
     Timestamp, Wire, WireHash, json,
 };
 use serde_json::Value;
+use sqlx::any::AnyRow;
 
 statements! {
     PUT_PAYLOAD = "INSERT INTO payloads (action, version, value, hash, content, by_whom, at) \
@@ -117,7 +119,7 @@ pub(crate) struct StoredPayload {
 }
 
 impl StoredPayload {
-    fn read(row: &sqlx::any::AnyRow) -> Result<StoredPayload, LedgerError> {
+    fn read(row: &AnyRow) -> Result<StoredPayload, LedgerError> {
         Ok(StoredPayload {
             version: row.num("version")?,
             value: row.text_or_null("value")?,
@@ -137,86 +139,52 @@ pub(crate) struct NewPayload<'a> {
     pub by: &'a str,
 }
 
-pub(crate) async fn put_payload(w: &mut Write, new: NewPayload<'_>, now: Timestamp) -> Result<(), LedgerError> {
-    let doing = "storing a payload";
+pub(crate) fn put_payload(w: &mut Write, new: NewPayload<'_>, now: Timestamp) {
+    let doing = "storing an attachment";
     for attachment in new.payload.attachments() {
-        sqlx::query(PUT_ATTACHMENT)
-            .bind(attachment.sha256.clone())
-            .bind(attachment.bytes.len() as i64)
-            .bind(attachment.bytes.to_vec())
-            .execute(w.conn())
-            .await
-            .map_err(|e| failed("storing an attachment", e))?;
+        let size = attachment.bytes.len() as i64;
+        w.later(say!(doing, PUT_ATTACHMENT, &attachment.sha256, size, attachment.bytes.to_vec()));
     }
-    sqlx::query(PUT_PAYLOAD)
-        .bind(new.action)
-        .bind(i64::from(new.version))
-        .bind(canonical(new.payload.value()))
-        .bind(new.hash.map(|h| h.to_string()))
-        .bind(content_hash(new.payload))
-        .bind(new.by.to_owned())
-        .bind(now.millis())
-        .execute(w.conn())
-        .await
-        .map_err(|e| failed(doing, e))?;
+    w.later(say!(
+        "storing a payload",
+        PUT_PAYLOAD,
+        new.action,
+        new.version,
+        canonical(new.payload.value()),
+        new.hash.map(|h| h.to_string()),
+        content_hash(new.payload),
+        new.by,
+        now.millis(),
+    ));
     for attachment in new.payload.attachments() {
-        sqlx::query(NAME_ATTACHMENT)
-            .bind(new.action)
-            .bind(i64::from(new.version))
-            .bind(attachment.sha256.clone())
-            .execute(w.conn())
-            .await
-            .map_err(|e| failed("storing an attachment", e))?;
+        w.later(say!(doing, NAME_ATTACHMENT, new.action, new.version, &attachment.sha256));
     }
-    Ok(())
 }
 
 /// Replaces the people an action goes to.
-pub(crate) async fn change_people(w: &mut Write, action: i64, people: &[String]) -> Result<(), LedgerError> {
-    let doing = "storing whom an action goes to";
-    sqlx::query(DROP_PEOPLE_OF_ACTION).bind(action).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
-    put_people(w, action, people).await
+pub(crate) fn change_people(w: &mut Write, action: i64, people: &[String]) {
+    w.later(say!("storing whom an action goes to", DROP_PEOPLE_OF_ACTION, action));
+    put_people(w, action, people);
 }
 
 /// The people a new action goes to.
-pub(crate) async fn put_people(w: &mut Write, action: i64, people: &[String]) -> Result<(), LedgerError> {
-    let doing = "storing whom an action goes to";
+pub(crate) fn put_people(w: &mut Write, action: i64, people: &[String]) {
     for email in people {
-        sqlx::query(PUT_PERSON_OF_ACTION)
-            .bind(action)
-            .bind(email.clone())
-            .execute(w.conn())
-            .await
-            .map_err(|e| failed(doing, e))?;
+        w.later(say!("storing whom an action goes to", PUT_PERSON_OF_ACTION, action, email));
     }
-    Ok(())
 }
 
-pub(crate) async fn know(w: &mut Write, environment: &str, email: &str, times: i64) -> Result<(), LedgerError> {
-    sqlx::query(KNOW_PERSON)
-        .bind(environment.to_owned())
-        .bind(folded(email))
-        .bind(times)
-        .execute(w.conn())
-        .await
-        .map_err(|e| failed("remembering a person", e))?;
-    Ok(())
+pub(crate) fn know(w: &mut Write, environment: &str, email: &str, times: i64) {
+    w.later(say!("remembering a person", KNOW_PERSON, environment, folded(email), times));
 }
 
 /// Everybody an accepted action went to is known from now on.
-pub(crate) async fn know_people_of(w: &mut Write, action: &Action) -> Result<(), LedgerError> {
-    sqlx::query(KNOW_PEOPLE_OF)
-        .bind(action.n)
-        .bind(action.environment.clone())
-        .execute(w.conn())
-        .await
-        .map_err(|e| failed("remembering whom an action went to", e))?;
-    Ok(())
+pub(crate) fn know_people_of(w: &mut Write, action: &Action) {
+    w.later(say!("remembering whom an action went to", KNOW_PEOPLE_OF, action.n, &action.environment));
 }
 
-pub(crate) async fn payloads(conn: &mut Conn, action: i64) -> Result<Vec<StoredPayload>, LedgerError> {
-    let rows = sqlx::query(PAYLOADS).bind(action).fetch_all(conn).await.map_err(|e| failed("reading payloads", e))?;
-    rows.iter().map(StoredPayload::read).collect()
+pub(crate) fn read_payloads(answer: &Answer) -> Result<Vec<StoredPayload>, LedgerError> {
+    answer.rows.iter().map(StoredPayload::read).collect()
 }
 
 pub(crate) async fn payload(conn: &mut Conn, action: i64, version: u32) -> Result<StoredPayload, LedgerError> {
@@ -263,7 +231,11 @@ pub(crate) async fn attachment(conn: &mut Conn, digest: &str) -> Result<Option<A
         .fetch_optional(conn)
         .await
         .map_err(|e| failed("reading an attachment", e))?;
-    let Some(bytes) = row.map(|r| r.bytes_or_null("bytes")).transpose()?.flatten() else { return Ok(None) };
+    row.map_or(Ok(None), |row| read_attachment(&row, digest))
+}
+
+fn read_attachment(row: &AnyRow, digest: &str) -> Result<Option<Attachment>, LedgerError> {
+    let Some(bytes) = row.bytes_or_null("bytes")? else { return Ok(None) };
     let attachment = Attachment::new(bytes);
     if attachment.sha256 != digest {
         return Err(LedgerError::corrupt(
@@ -275,12 +247,14 @@ pub(crate) async fn attachment(conn: &mut Conn, digest: &str) -> Result<Option<A
     Ok(Some(attachment))
 }
 
-/// The stored payload as a value, read as strictly as at intake and bound to its attachments' bytes.
+/// The stored payload as a value, read as strictly as at intake and bound to its attachments' bytes. `there`: rows of
+/// attachments that were read already.
 pub(crate) async fn open_payload(
     conn: &mut Conn,
     action: i64,
     effect: &str,
     stored: &StoredPayload,
+    there: &Answer,
 ) -> Result<Payload, LedgerError> {
     let id = || format!("{} version {}", ActionId(action), stored.version);
     let text = stored.value.as_ref().ok_or(Conflict::Purged)?;
@@ -291,7 +265,11 @@ pub(crate) async fn open_payload(
         .map_err(|e| LedgerError::corrupt("payload", id(), format!("it cannot be read: {}", e.reason)))?;
     let mut known = Vec::new();
     for digest in digests(&value) {
-        known.extend(attachment(conn, &digest).await?);
+        let row = there.rows.iter().find(|row| row.text("sha256").is_ok_and(|text| text == digest));
+        known.extend(match row {
+            Some(row) => read_attachment(row, &digest)?,
+            None => attachment(conn, &digest).await?,
+        });
     }
     let payload = Payload::parse(effect, value, &known)
         .map_err(|e| LedgerError::corrupt("payload", id(), format!("{}: {}", e.field, e.reason)))?;
@@ -303,9 +281,19 @@ pub(crate) async fn open_payload(
 
 /// The current payload sealed again: its hash is computed, and must be the stored one.
 pub(crate) async fn sealed(conn: &mut Conn, action: &Action) -> Result<Sealed, LedgerError> {
-    let key = action.need_key()?.clone();
     let stored = payload(conn, action.n, action.payload_version).await?;
-    let payload = open_payload(conn, action.n, &action.effect, &stored).await?;
+    seal(conn, action, &stored, &Answer::default()).await
+}
+
+/// The same of the row that was read already.
+pub(crate) async fn seal(
+    conn: &mut Conn,
+    action: &Action,
+    stored: &StoredPayload,
+    there: &Answer,
+) -> Result<Sealed, LedgerError> {
+    let key = action.need_key()?.clone();
+    let payload = open_payload(conn, action.n, &action.effect, stored, there).await?;
     let sealed = Sealed::seal(key, stored.version, payload);
     if Some(sealed.hash()) != stored.hash || Some(sealed.hash()) != action.payload_hash {
         let id = format!("{} version {}", action.id(), stored.version);
@@ -329,18 +317,11 @@ pub(crate) fn sealed_of(action: &Action, versions: &[PayloadVersion]) -> Result<
     }
 }
 
-pub(crate) async fn put_conversation(
-    w: &mut Write,
-    conversation: &Conversation,
-) -> Result<ConversationHash, LedgerError> {
+pub(crate) fn put_conversation(w: &mut Write, conversation: &Conversation) -> ConversationHash {
     let hash = conversation.hash();
-    sqlx::query(PUT_CONVERSATION)
-        .bind(hash.to_string())
-        .bind(canonical(&conversation.value))
-        .execute(w.conn())
-        .await
-        .map_err(|e| failed("storing a conversation", e))?;
-    Ok(hash)
+    let text = canonical(&conversation.value);
+    w.later(say!("storing a conversation", PUT_CONVERSATION, hash.to_string(), text));
+    hash
 }
 
 /// The conversation behind an action, hashed again. None where there is none or it was purged.
@@ -362,6 +343,15 @@ pub(crate) async fn conversation_at(
         .fetch_optional(conn)
         .await
         .map_err(|e| failed("reading a conversation", e))?;
+    read_conversation(action, hash, row.as_ref())
+}
+
+/// The same from its row.
+pub(crate) fn read_conversation(
+    action: ActionId,
+    hash: ConversationHash,
+    row: Option<&AnyRow>,
+) -> Result<Option<Conversation>, LedgerError> {
     let broken = |why: &str| LedgerError::corrupt("conversation", action, why);
     let row = row.ok_or_else(|| broken("its row is missing"))?;
     let Some(text) = row.text_or_null("value")? else { return Ok(None) };
@@ -373,16 +363,8 @@ pub(crate) async fn conversation_at(
     Ok(Some(conversation))
 }
 
-pub(crate) async fn put_wire(w: &mut Write, action: i64, wire: &Wire, now: Timestamp) -> Result<(), LedgerError> {
-    sqlx::query(PUT_WIRE)
-        .bind(action)
-        .bind(wire.hash().to_string())
-        .bind(wire.bytes().to_vec())
-        .bind(now.millis())
-        .execute(w.conn())
-        .await
-        .map_err(|e| failed("storing a wire", e))?;
-    Ok(())
+pub(crate) fn put_wire(action: i64, wire: &Wire, now: Timestamp) -> Said {
+    say!("storing a wire", PUT_WIRE, action, wire.hash().to_string(), wire.bytes().to_vec(), now.millis())
 }
 
 /// The wire under `hash`, hashed again.
@@ -393,6 +375,11 @@ pub(crate) async fn wire(conn: &mut Conn, action: ActionId, hash: WireHash) -> R
         .fetch_optional(conn)
         .await
         .map_err(|e| failed("reading a wire", e))?;
+    read_wire(action, hash, row.as_ref())
+}
+
+/// The same from its row.
+pub(crate) fn read_wire(action: ActionId, hash: WireHash, row: Option<&AnyRow>) -> Result<Wire, LedgerError> {
     let row = row.ok_or_else(|| LedgerError::corrupt("wire", action, "its row is missing"))?;
     let wire = Wire::new(row.bytes_or_null("bytes")?.ok_or(Conflict::Purged)?);
     if wire.hash() != hash {

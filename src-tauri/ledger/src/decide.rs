@@ -1,20 +1,22 @@
 //! Phase: what a person decides about an action before it goes.
 
 use crate::content::{self, NewPayload, content_hash, face_at};
+use crate::dossier::Dossier;
 use crate::rows::{Action, Get};
+use crate::script::{Said, say};
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::{Cleared, Signing, Waits};
-use crate::{Conflict, Ledger, LedgerError, apply, directory, proof, read};
+use crate::{Conflict, Ledger, LedgerError, apply, proof, read};
 use countersign_domain::{
     ActionId, Approval, Fact, LedgerSecret, Payload, PersonId, RecordRef, Sealed, Standing, State, Timestamp, Wire,
 };
 use serde_json::json;
+use sqlx::any::AnyRow;
 
 statements! {
     PUT_APPROVAL = "INSERT INTO approvals (action, sequence, payload_version, payload_hash, wire_hash, account, \
         conversation, by_whom, device, at, expires_at, signature) \
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING n";
-    SIGNERS = "SELECT by_whom FROM approvals WHERE action = $1 AND sequence > $2 ORDER BY sequence";
     EXPIRING = "SELECT n FROM actions WHERE state = 'approved' AND expires_at <= $1 ORDER BY expires_at LIMIT 200";
     CLEAR = "INSERT INTO cleared (action, version, code, field, by_whom, at) VALUES ($1, $2, $3, $4, $5, $6) \
         ON CONFLICT DO NOTHING";
@@ -47,9 +49,9 @@ impl Ledger {
         let sealed = Sealed::seal(current.need_key()?.clone(), version, payload.clone());
         let hash = sealed.hash();
         let new = NewPayload { action: action.0, version, payload, hash: Some(hash), by: &by.0 };
-        content::put_payload(&mut w, new, now).await?;
-        let face = face_at(w.conn(), &current.destination, payload).await?;
-        content::change_people(&mut w, action.0, &face.people).await?;
+        content::put_payload(&mut w, new, now);
+        let face = face_at(w.conn().await?, &current.destination, payload).await?;
+        content::change_people(&mut w, action.0, &face.people);
         let details = json!({ "payload": { "version": version, "hash": hash, "content": content_hash(payload) } });
         let change = |a: &mut Action| {
             a.payload_version = version;
@@ -64,19 +66,15 @@ impl Ledger {
     /// Everything an approval must cover, but for the wire that a provider still has to render; and the action as it stands
     /// with its history, in the same view. The action's journal is proven first.
     pub async fn signable(&self, action: ActionId, secret: &LedgerSecret) -> Result<Signing, LedgerError> {
-        let mut tx = self.pools().read("reading what is to be signed").await?;
-        let current = Action::get(&mut tx, action).await?;
+        let (rows, mut conn) = self.dossier(action, "reading what is to be signed").await?;
+        let current = rows.action()?;
         // Nobody signs what was altered, an order or an attempt count included, which the signature does not cover.
-        let told = proof::journal_of(&mut tx, &current).await?;
-        let detail = read::detail(&mut tx, current.clone(), told.into_rows()).await?;
+        let told = proof::journal_of(&rows, &current)?;
+        let detail = read::detail(&mut conn, &rows, current.clone(), told.into_rows()).await?;
         let sealed = content::sealed_of(&current, &detail.payloads)?;
-        let destination = directory::destination(&mut tx, &current.destination)
-            .await?
-            .ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
-        let stored_wire = match current.wire_hash {
-            Some(hash) => Some(content::wire(&mut tx, action, hash).await?),
-            None => None,
-        };
+        let destination =
+            rows.destination()?.ok_or_else(|| LedgerError::not_found("destination", &current.destination))?;
+        let stored_wire = rows.wire(&current)?;
         if current.conversation.is_some() && detail.conversation.is_none() {
             return Err(Conflict::Purged.into());
         }
@@ -126,11 +124,15 @@ impl Ledger {
     ) -> Result<Standing, LedgerError> {
         let doing = "storing an approval";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let current = Action::take(&mut w, action).await?;
+        let rows = Dossier::of(action, w.ask_all(Dossier::said(action).into()).await?);
+        let current = rows.action()?;
+        proof::journal_of(&rows, &current)?;
+        w.head = Some(rows.head()?);
+        w.intact = Some((current.n, current.row_version));
         // What is not possible at all is said before what does not fit.
         countersign_domain::advance(&current.standing, &Fact::Approved { complete: true, frees_key })?;
-        fits(&mut w, &current, approval, wire).await?;
-        let mut earlier = signers(w.conn(), &current).await?;
+        fits(&mut w, &rows, &current, approval, wire).await?;
+        let mut earlier = signers(&rows, &current)?;
         let first_of_two_counts = current.standing.signed > 0 && current.expires_at.is_none_or(|at| at > now);
         let mut ended = current.ended_sequence;
         if !first_of_two_counts || approvers_needed <= 1 {
@@ -142,8 +144,8 @@ impl Ledger {
         if earlier.contains(&approval.by) {
             return Err(Conflict::SameApprover { by: approval.by.0.clone() }.into());
         }
-        content::put_wire(&mut w, action.0, wire, now).await?;
-        let number = put_approval(&mut w, action, approval).await?;
+        let [_, stored] = w.ask([content::put_wire(action.0, wire, now), put_approval(action, approval)]).await?;
+        let number = stored.one(doing)?.int("n")?;
         let complete = earlier.len() + 1 >= usize::from(approvers_needed.max(1));
         let details = json!({
             "approval": number, "sequence": approval.sequence, "digest": proof::approval_digest(approval),
@@ -213,7 +215,7 @@ impl Ledger {
         let current = Action::take(&mut w, action).await?;
         countersign_domain::advance(&current.standing, &Fact::Released)?;
         let waits_for = current.after.ok_or(Conflict::NoOrder)?;
-        let other = Action::get(w.conn(), ActionId(waits_for)).await?;
+        let other = Action::get(w.conn().await?, ActionId(waits_for)).await?;
         let ended = match other.standing.state {
             State::Refused | State::GaveUp | State::Rejected | State::Superseded | State::ClosedUnknown => true,
             State::Prepared
@@ -256,7 +258,8 @@ impl Ledger {
             return Ok(Vec::new());
         }
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let rows = sqlx::query(EXPIRING).bind(now.millis()).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+        let rows =
+            sqlx::query(EXPIRING).bind(now.millis()).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         let mut done = Vec::new();
         for row in rows {
             let Some(current) = Action::take_if_intact(&mut w, ActionId(row.int("n")?)).await? else { continue };
@@ -302,7 +305,7 @@ impl Ledger {
             .bind(field.to_owned())
             .bind(by.0.clone())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         let details = json!({ "version": version, "code": code, "field": field });
@@ -330,7 +333,7 @@ impl Ledger {
             .bind(by.0.clone())
             .bind(text.to_owned())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         w.commit(doing).await
@@ -353,7 +356,7 @@ impl Ledger {
         sqlx::query(FORGET_TEXT)
             .bind(action.0)
             .bind(by.0.clone())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         w.commit(doing).await
@@ -361,9 +364,15 @@ impl Ledger {
 }
 
 /// Compares every field of an approval with the action as it stands.
-async fn fits(w: &mut Write, current: &Action, approval: &Approval, wire: &Wire) -> Result<(), LedgerError> {
+async fn fits(
+    w: &mut Write,
+    rows: &Dossier,
+    current: &Action,
+    approval: &Approval,
+    wire: &Wire,
+) -> Result<(), LedgerError> {
     let differs = |field: &'static str| Err(LedgerError::from(Conflict::ApprovalDiffers { field }));
-    let sealed = content::sealed(w.conn(), current).await?;
+    let sealed = rows.sealed(w.conn().await?, current).await?;
     if approval.key != *sealed.key() {
         return differs("action key");
     }
@@ -382,8 +391,7 @@ async fn fits(w: &mut Write, current: &Action, approval: &Approval, wire: &Wire)
     if approval.conversation != current.conversation {
         return differs("conversation");
     }
-    let destination = directory::destination(w.conn(), &current.destination).await?;
-    match destination {
+    match rows.destination()? {
         Some(d) if d.removed_at.is_none() && d.account == approval.account => {}
         _ => return differs("account"),
     }
@@ -393,43 +401,46 @@ async fn fits(w: &mut Write, current: &Action, approval: &Approval, wire: &Wire)
     Ok(())
 }
 
-async fn put_approval(w: &mut Write, action: ActionId, a: &Approval) -> Result<i64, LedgerError> {
-    let row = sqlx::query(PUT_APPROVAL)
-        .bind(action.0)
-        .bind(i64::from(a.sequence))
-        .bind(i64::from(a.payload_version))
-        .bind(a.payload_hash.to_string())
-        .bind(a.wire_hash.to_string())
-        .bind(a.account.to_string())
-        .bind(a.conversation.map(|h| h.to_string()))
-        .bind(a.by.0.clone())
-        .bind(a.device.0.clone())
-        .bind(a.at.millis())
-        .bind(a.expires_at.millis())
-        .bind(a.signature.clone())
-        .fetch_one(w.conn())
-        .await
-        .map_err(|e| failed("storing an approval", e))?;
-    row.int("n")
+fn put_approval(action: ActionId, a: &Approval) -> Said {
+    say!(
+        "storing an approval",
+        PUT_APPROVAL,
+        action.0,
+        a.sequence,
+        a.payload_version,
+        a.payload_hash.to_string(),
+        a.wire_hash.to_string(),
+        a.account.to_string(),
+        a.conversation.map(|h| h.to_string()),
+        &a.by.0,
+        &a.device.0,
+        a.at.millis(),
+        a.expires_at.millis(),
+        &a.signature,
+    )
 }
 
 /// Who signed the approvals that count, oldest first.
-async fn signers(conn: &mut Conn, action: &Action) -> Result<Vec<PersonId>, LedgerError> {
+fn signers(rows: &Dossier, action: &Action) -> Result<Vec<PersonId>, LedgerError> {
     if action.standing.signed == 0 {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query(SIGNERS)
-        .bind(action.n)
-        .bind(i64::from(action.ended_sequence))
-        .fetch_all(conn)
-        .await
-        .map_err(|e| failed("reading approvals", e))?;
-    rows.iter().map(|r| r.text("by_whom").map(PersonId)).collect()
+    let mut signed = Vec::new();
+    for row in &rows.approvals.rows {
+        if row.num::<u32>("sequence")? > action.ended_sequence {
+            signed.push(PersonId(row.text("by_whom")?));
+        }
+    }
+    Ok(signed)
 }
 
 pub(crate) async fn cleared(conn: &mut Conn, action: i64) -> Result<Vec<Cleared>, LedgerError> {
     let rows =
         sqlx::query(CLEARED).bind(action).fetch_all(conn).await.map_err(|e| failed("reading cleared findings", e))?;
+    read_cleared(&rows)
+}
+
+pub(crate) fn read_cleared(rows: &[AnyRow]) -> Result<Vec<Cleared>, LedgerError> {
     rows.iter()
         .map(|r| {
             Ok(Cleared {

@@ -23,6 +23,7 @@ macro_rules! destination_columns {
          paused_since, paused_until"
     };
 }
+pub(crate) use destination_columns;
 macro_rules! source_columns {
     () => {
         "name, environment, effects, destinations, token_hash, signed, created_at, revoked_at"
@@ -150,7 +151,7 @@ pub(crate) async fn put_setting(
         .bind(value.to_owned())
         .bind(now.millis())
         .bind(by.to_owned())
-        .execute(w.conn())
+        .execute(w.conn().await?)
         .await
         .map_err(|e| failed("storing a setting", e))?;
     note(w, "setting_changed", json!({ "key": key, "value": value }), by, now).await
@@ -158,7 +159,7 @@ pub(crate) async fn put_setting(
 
 /// Writes a change of the configuration down, with its number among them.
 async fn note(w: &mut Write, kind: &str, mut details: Value, by: &str, now: Timestamp) -> Result<(), LedgerError> {
-    details["number"] = json!(configured::next_number(w.conn()).await?);
+    details["number"] = json!(configured::next_number(w.conn().await?).await?);
     journal::append(w, now, None, json!({ "fact": kind, "details": details }), by).await?;
     Ok(())
 }
@@ -171,7 +172,7 @@ impl Ledger {
         sqlx::query(PUT_PERSON)
             .bind(person.0.clone())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         sqlx::query(PUT_DEVICE)
@@ -180,7 +181,7 @@ impl Ledger {
             .bind(cert.public.clone())
             .bind(cert.signature.clone())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         let digest = device_digest(&mut w, &cert.device).await?;
@@ -202,7 +203,7 @@ impl Ledger {
         let hit = sqlx::query(WITHDRAW_DEVICE)
             .bind(device.0.clone())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
@@ -223,7 +224,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let doing = "storing a destination";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        if destination(w.conn(), &d.name).await?.is_some() {
+        if destination(w.conn().await?, &d.name).await?.is_some() {
             return Err(Conflict::NameTaken { name: d.name.clone() }.into());
         }
         account_is_free(&mut w, d).await?;
@@ -236,7 +237,7 @@ impl Ledger {
             .bind(to_json(&d.config))
             .bind(i64::from(d.undo_seconds))
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         note_destination(&mut w, "destination_added", &d.name, told(d), &by.0, now).await?;
@@ -266,7 +267,7 @@ impl Ledger {
         let hit = sqlx::query(REMOVE_DESTINATION)
             .bind(name.to_owned())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
@@ -287,7 +288,7 @@ impl Ledger {
     ) -> Result<Vec<ActionId>, LedgerError> {
         let doing = "changing a destination";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let before = destination(w.conn(), &d.name)
+        let before = destination(w.conn().await?, &d.name)
             .await?
             .filter(|b| b.removed_at.is_none() && b.environment == d.environment)
             .ok_or_else(|| LedgerError::not_found("destination", &d.name))?;
@@ -299,7 +300,7 @@ impl Ledger {
             .bind(d.account_label.clone())
             .bind(to_json(&d.config))
             .bind(i64::from(d.undo_seconds))
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         note_destination(&mut w, "destination_changed", &d.name, told(d), &by.0, now).await?;
@@ -327,11 +328,11 @@ impl Ledger {
             .bind(now.millis())
             .bind(until.map(Timestamp::millis))
             .bind(PAUSED_BY_HAND)
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
-            return match destination(w.conn(), name).await? {
+            return match destination(w.conn().await?, name).await? {
                 Some(_) => Ok(()),
                 None => Err(LedgerError::not_found("destination", name)),
             };
@@ -359,7 +360,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let doing = "resuming a destination";
         let mut w = self.pools().write(doing, Durable::Rides).await?;
-        let hit = update.execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        let hit = update.execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
             return Ok(());
         }
@@ -380,7 +381,7 @@ impl Ledger {
             .bind(s.token_hash.clone())
             .bind(i64::from(s.signed))
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
@@ -422,7 +423,7 @@ impl Ledger {
         let hit = sqlx::query(REVOKE_SOURCE)
             .bind(name.to_owned())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
@@ -460,14 +461,14 @@ pub(crate) fn read_cert(row: &AnyRow) -> Result<DeviceCert, LedgerError> {
 async fn device_digest(w: &mut Write, device: &DeviceId) -> Result<String, LedgerError> {
     let row = sqlx::query(DEVICE)
         .bind(device.0.clone())
-        .fetch_one(w.conn())
+        .fetch_one(w.conn().await?)
         .await
         .map_err(|e| failed("reading a device", e))?;
     configured::device_digest(&row)
 }
 
 async fn source_digest(w: &mut Write, name: &str) -> Result<String, LedgerError> {
-    let stands = source(w.conn(), name).await?.ok_or_else(|| LedgerError::not_found("source", name))?;
+    let stands = source(w.conn().await?, name).await?.ok_or_else(|| LedgerError::not_found("source", name))?;
     Ok(configured::source_digest(&stands))
 }
 
@@ -479,7 +480,8 @@ async fn note_destination(
     by: &str,
     now: Timestamp,
 ) -> Result<(), LedgerError> {
-    let stands = destination(w.conn(), name).await?.ok_or_else(|| LedgerError::not_found("destination", name))?;
+    let stands =
+        destination(w.conn().await?, name).await?.ok_or_else(|| LedgerError::not_found("destination", name))?;
     details["name"] = json!(name);
     details["digest"] = json!(configured::destination_digest(&stands));
     note(w, kind, details, by, now).await
@@ -498,7 +500,7 @@ async fn account_is_free(w: &mut Write, d: &DestinationRecord) -> Result<(), Led
         .bind(d.environment.clone())
         .bind(d.account.to_string())
         .bind(d.name.clone())
-        .fetch_optional(w.conn())
+        .fetch_optional(w.conn().await?)
         .await
         .map_err(|e| failed("looking for an account", e))?;
     match row {
@@ -516,18 +518,18 @@ async fn send_back(
 ) -> Result<Vec<ActionId>, LedgerError> {
     let rows = sqlx::query(APPROVED_AT)
         .bind(destination.to_owned())
-        .fetch_all(w.conn())
+        .fetch_all(w.conn().await?)
         .await
         .map_err(|e| failed("looking for approved actions", e))?;
     let mut back = Vec::new();
     for row in rows {
-        let current = match Action::get(w.conn(), ActionId(row.int("n")?)).await {
+        let current = match Action::get(w.conn().await?, ActionId(row.int("n")?)).await {
             Ok(current) => current,
             // A damaged row keeps nobody from removing a destination; no claim takes it, and `verify` names it.
             Err(LedgerError::Corrupt { .. }) => continue,
             Err(other) => return Err(other),
         };
-        match apply::unaltered(w.conn(), &current).await {
+        match apply::unaltered(w.conn().await?, &current).await {
             Err(LedgerError::Corrupt { .. }) => continue,
             other => other?,
         }

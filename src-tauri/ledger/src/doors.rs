@@ -4,6 +4,7 @@
 //! did not happen; whether telling it succeeds changes nothing here but its own row.
 
 use crate::rows::{Action, Get, hex};
+use crate::script::say;
 use crate::tx::{Durable, Write, failed, statements};
 use crate::types::{Head, KeptAnswer, OutcomeCall, OutcomeHook};
 use crate::{Ledger, LedgerError, journal};
@@ -76,16 +77,10 @@ fn is_outcome(state: State) -> bool {
 
 /// Queues what `next` came to, where its source wants to know. `told`: the journal row that tells of it; its hash makes the
 /// message's id, so the same fact never gets two.
-pub(crate) async fn queue(
-    w: &mut Write,
-    before: &Action,
-    next: &Action,
-    told: Head,
-    now: Timestamp,
-) -> Result<(), LedgerError> {
+pub(crate) fn queue(w: &mut Write, before: &Action, next: &Action, told: Head, now: Timestamp) {
     let state = next.standing.state;
     if state == before.standing.state || !is_outcome(state) {
-        return Ok(());
+        return;
     }
     // Neither text nor people: what the source needs to find its own record again.
     let body = json!({
@@ -104,17 +99,9 @@ pub(crate) async fn queue(
         }
     });
     let id = hex(&sha256(format!("countersign/outcome/v1\n{}", told.hash).as_bytes()));
-    sqlx::query(QUEUE)
-        .bind(told.seq)
-        .bind(next.n)
-        .bind(format!("msg_{}", &id[..32]))
-        .bind(body.to_string())
-        .bind(now.millis())
-        .bind(next.source.clone())
-        .execute(w.conn())
-        .await
-        .map_err(|e| failed("queueing an outcome", e))?;
-    Ok(())
+    let message = format!("msg_{}", &id[..32]);
+    let body = body.to_string();
+    w.later(say!("queueing an outcome", QUEUE, told.seq, next.n, message, body, now.millis(), &next.source));
 }
 
 impl Ledger {
@@ -152,7 +139,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let doing = "keeping an answer";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        sqlx::query(FORGET).bind(since.millis()).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        sqlx::query(FORGET).bind(since.millis()).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         sqlx::query(KEEP)
             .bind(source.to_owned())
             .bind(route.to_owned())
@@ -161,7 +148,7 @@ impl Ledger {
             .bind(i64::from(kept.status))
             .bind(kept.answer.clone())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         w.commit(doing).await
@@ -181,7 +168,7 @@ impl Ledger {
             .bind(source.to_owned())
             .bind(url.to_owned())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         let details = json!({ "source": source, "url": hex(&sha256(url.as_bytes())) });
@@ -194,15 +181,18 @@ impl Ledger {
     pub async fn remove_outcome_hook(&self, source: &str, by: &PersonId, now: Timestamp) -> Result<(), LedgerError> {
         let doing = "removing an outcome webhook";
         let mut w = self.pools().write(doing, Durable::Full).await?;
-        let hit =
-            sqlx::query(REMOVE_HOOK).bind(source.to_owned()).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        let hit = sqlx::query(REMOVE_HOOK)
+            .bind(source.to_owned())
+            .execute(w.conn().await?)
+            .await
+            .map_err(|e| failed(doing, e))?;
         if hit.rows_affected() == 0 {
             return Err(LedgerError::not_found("outcome webhook of", source));
         }
         sqlx::query(STOP_ALL)
             .bind(source.to_owned())
             .bind(now.millis())
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         let fact = json!({ "fact": "outcome_webhook_removed", "details": { "source": source } });
@@ -255,10 +245,10 @@ impl Ledger {
             .bind(last.to_owned())
             .bind(now.millis())
             .bind(next_at.map(Timestamp::millis))
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
-        sqlx::query(FORGET_CALLS).bind(forget.millis()).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        sqlx::query(FORGET_CALLS).bind(forget.millis()).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         w.commit(doing).await
     }
 }

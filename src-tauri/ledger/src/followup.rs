@@ -2,6 +2,7 @@
 
 use crate::proof::evidence_digest;
 use crate::rows::{Action, Get};
+use crate::script::say;
 use crate::tx::{Conn, Durable, failed, statements};
 use crate::types::Filing;
 use crate::{Ledger, LedgerError, apply};
@@ -19,7 +20,7 @@ statements! {
         WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY next_at LIMIT 100";
 }
 
-fn read(row: &AnyRow) -> Result<Filing, LedgerError> {
+pub(crate) fn read(row: &AnyRow) -> Result<Filing, LedgerError> {
     Ok(Filing {
         action: ActionId(row.int("action")?),
         state: row.text("state")?,
@@ -64,17 +65,9 @@ impl Ledger {
         let doing = "recording a filing";
         // What was filed is found again by a look in Sent, so this may ride on the next sync.
         let mut w = self.pools().write(doing, Durable::Rides).await?;
-        let current = Action::take(&mut w, action).await?;
-        let row = sqlx::query(PUT_FILING)
-            .bind(action.0)
-            .bind(state.to_owned())
-            .bind(text.to_owned())
-            .bind(next_at.map(Timestamp::millis))
-            .bind(now.millis())
-            .fetch_one(w.conn())
-            .await
-            .map_err(|e| failed(doing, e))?;
-        let details = json!({ "state": state, "digest": read(&row)?.digest() });
+        let put = say!(doing, PUT_FILING, action.0, state, text, next_at.map(Timestamp::millis), now.millis());
+        let (current, [put]) = Action::take_and(&mut w, action, [put]).await?;
+        let details = json!({ "state": state, "digest": read(put.one(doing)?)?.digest() });
         apply::touch(&mut w, &current, "filing", |_| {}, details, "worker", now).await?;
         w.commit(doing).await
     }

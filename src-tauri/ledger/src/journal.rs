@@ -1,6 +1,7 @@
 //! The chained journal: audit trail and change feed in one. Appended to in the transaction of what it tells.
 
 use crate::rows::Get;
+use crate::script::say;
 use crate::tx::{Conn, Write, failed, statements};
 use crate::types::{Head, JournalRow};
 use crate::{Ledger, LedgerError};
@@ -33,24 +34,24 @@ pub(crate) async fn append(
 ) -> Result<Head, LedgerError> {
     let before = match w.head {
         Some(head) => head,
-        None => head(w.conn()).await?,
+        None => head(w.conn().await?).await?,
     };
     let kind = fact["fact"].as_str().unwrap_or("").to_owned();
     let text = canonical(&fact);
     let entry = Entry { seq: before.seq + 1, at: at.millis(), action, fact, by: by.to_owned() };
     let hash = link(before.hash, &entry);
-    sqlx::query(APPEND)
-        .bind(entry.seq)
-        .bind(entry.at)
-        .bind(action)
-        .bind(kind)
-        .bind(text)
-        .bind(by.to_owned())
-        .bind(before.hash.to_string())
-        .bind(hash.to_string())
-        .execute(w.conn())
-        .await
-        .map_err(|e| failed("appending to the journal", e))?;
+    w.later(say!(
+        "appending to the journal",
+        APPEND,
+        entry.seq,
+        entry.at,
+        action,
+        kind,
+        text,
+        by,
+        before.hash.to_string(),
+        hash.to_string(),
+    ));
     let head = Head { seq: entry.seq, hash };
     w.head = Some(head);
     Ok(head)
@@ -58,6 +59,10 @@ pub(crate) async fn append(
 
 pub(crate) async fn head(conn: &mut Conn) -> Result<Head, LedgerError> {
     let row = sqlx::query(HEAD).fetch_one(conn).await.map_err(|e| failed("reading the journal's head", e))?;
+    read_head(&row)
+}
+
+pub(crate) fn read_head(row: &AnyRow) -> Result<Head, LedgerError> {
     Ok(Head { seq: row.int("seq")?, hash: row.parsed("hash")? })
 }
 

@@ -6,11 +6,12 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `open`, `place`, `tx`, `slots` | making and opening, where it may lie, transactions, connections |
+//! | `open`, `place`, `tx`, `slots`, `script` | making and opening, where it may lie, transactions, connections, statements said at once |
 //! | `apply`, `journal`, `rows`, `lines` | the one write path for state, the chain, rows to values and back, many at once |
 //! | `receive`, `news`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
-//! | `read`, `related`, `page`, `search` | one action with its history; what else went the same way; lists; full text |
+//! | `read`, `dossier`, `related` | one action with its history; all its rows at once; what else went the same way |
+//! | `page`, `search` | lists; full text |
 //! | `directory`, `rules` | people, devices, sources, destinations, settings; what a round of dispatch reads of them |
 //! | `proof`, `beside`, `configured`, `verify`, `whole` | does it hold: an action, what lies beside it, the configuration, all of it |
 //! | `purge`, `backup` | retention; copies |
@@ -27,6 +28,7 @@ mod content;
 mod decide;
 mod directory;
 mod doors;
+mod dossier;
 mod error;
 mod followup;
 mod insights;
@@ -47,6 +49,7 @@ mod repeats;
 mod revise;
 mod rows;
 mod rules;
+mod script;
 mod search;
 mod slots;
 mod tx;
@@ -129,6 +132,7 @@ pub fn shared_statements() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(of("decide", decide::STATEMENTS))
         .chain(of("directory", directory::STATEMENTS))
         .chain(of("doors", doors::STATEMENTS))
+        .chain(of("dossier", dossier::STATEMENTS))
         .chain(of("followup", followup::STATEMENTS))
         .chain(of("insights", insights::STATEMENTS))
         .chain(of("next", next::STATEMENTS))

@@ -3,20 +3,14 @@
 
 use crate::LedgerError;
 use crate::rows::{Action, Get, action_columns, unreadable};
+use crate::script::bound;
 use crate::tx::{Conn, Engine, failed};
 use serde_json::Value;
-use sqlx::any::AnyArguments;
-use sqlx::query::Query;
-use sqlx::{Any, AssertSqlSafe, Row};
+use sqlx::{AssertSqlSafe, Row};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What `$1`, `$2` … of a statement stand for.
-#[derive(Clone, Debug)]
-pub(crate) enum Bind {
-    Text(String),
-    Int(i64),
-}
+pub(crate) use crate::script::Bind;
 
 /// The actions that `statement` selects, all their columns, in its order; those that can be read. Answers also how many
 /// rows there were.
@@ -34,16 +28,6 @@ pub(crate) async fn select(
     }
     let rows = bound(sqlx::query(statement), binds).fetch_all(conn).await.map_err(|e| failed(doing, e))?;
     Ok((Action::read_all(&rows)?, rows.len()))
-}
-
-fn bound<'q>(mut query: Query<'q, Any, AnyArguments>, binds: &[Bind]) -> Query<'q, Any, AnyArguments> {
-    for bind in binds {
-        query = match bind {
-            Bind::Text(text) => query.bind(text.clone()),
-            Bind::Int(n) => query.bind(*n),
-        };
-    }
-    query
 }
 
 /// The list as one text. None where a value cannot be said in JSON: such a damaged row is left to the other way, row by row.

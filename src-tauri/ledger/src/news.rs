@@ -63,10 +63,10 @@ pub(crate) async fn follow(
     if !goes_on {
         return Ok(next);
     }
-    let rows = journal::of_action(w.conn(), next.n).await?;
+    let rows = journal::of_action(w.conn().await?, next.n).await?;
     let Some(hash) = told(&next, &rows) else { return Ok(next) };
     // A text that a purge took, or that somebody took away, can't be read: that it came still counts.
-    let readable = matches!(content::conversation_at(w.conn(), next.id(), hash).await, Ok(Some(_)));
+    let readable = matches!(content::conversation_at(w.conn().await?, next.id(), hash).await, Ok(Some(_)));
     let conversation = if readable { Some(hash) } else { next.conversation };
     if next.standing.state == State::Approved {
         let change = |a: &mut Action| {

@@ -138,7 +138,7 @@ async fn migrate(
         if n == DOMAINS_SINCE && found > 0 {
             fold_addresses(&mut w).await?;
         }
-        sqlx::raw_sql(*script).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        sqlx::raw_sql(*script).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     }
     pools.mark_schema(&mut w, SCHEMA).await?;
     if let Some((id, now)) = new {
@@ -154,7 +154,7 @@ async fn migrate(
 /// One person is one address from now on, however it was spelled.
 async fn fold_addresses(w: &mut Write) -> Result<(), LedgerError> {
     let doing = "bringing addresses to one spelling";
-    let rows = sqlx::query(ADDRESSES).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    let rows = sqlx::query(ADDRESSES).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     for row in &rows {
         let written = row.text("email")?;
         let folded = Mailbox { name: None, email: written.clone() }.folded();
@@ -163,7 +163,7 @@ async fn fold_addresses(w: &mut Write) -> Result<(), LedgerError> {
         }
         for statement in [FOLD_OF_ACTIONS, UNFOLDED_OF_ACTIONS, FOLD_KNOWN, UNFOLDED_KNOWN] {
             let query = sqlx::query(statement).bind(written.clone()).bind(folded.clone());
-            query.execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+            query.execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         }
     }
     Ok(())

@@ -2,9 +2,11 @@
 //! with their links, the replay against the columns, payloads, wire, conversation, approvals, attempts, looks, verdicts.
 
 use crate::content::{self, StoredPayload};
-use crate::journal::{self, Stored};
+use crate::dossier::Dossier;
+use crate::journal::Stored;
 use crate::rows::{Action, Get, hex, read_json};
-use crate::tx::{Conn, failed, statements};
+use crate::tx::{Conn, statements};
+use crate::types::Head;
 use crate::{Conflict, LedgerError};
 use countersign_domain::approval::SignedVerdict;
 use countersign_domain::canonical::{JournalHash, sha256};
@@ -54,9 +56,14 @@ pub(crate) struct Proven {
 }
 
 /// Proves an action that is about to be sent or looked for: the first thing that does not hold is the error.
-pub(crate) async fn prove(conn: &mut Conn, action: &Action, roster: &Roster) -> Result<Proven, LedgerError> {
-    let told = journal_of(conn, action).await?;
-    let sealed = payloads_of(conn, action, &told, true)
+pub(crate) async fn prove(
+    conn: &mut Conn,
+    rows: &Dossier,
+    action: &Action,
+    roster: &Roster,
+) -> Result<Proven, LedgerError> {
+    let told = journal_of(rows, action)?;
+    let sealed = payloads_of(conn, rows, action, &told, true)
         .await?
         .into_iter()
         .find_map(|(stored, payload)| payload.filter(|_| stored.version == action.payload_version))
@@ -66,18 +73,14 @@ pub(crate) async fn prove(conn: &mut Conn, action: &Action, roster: &Roster) -> 
         .transpose()?
         .filter(|sealed| Some(sealed.hash()) == action.payload_hash)
         .ok_or_else(|| LedgerError::corrupt("payload", action.id(), "the current one has another hash"))?;
-    let hash = action.wire_hash.ok_or_else(|| LedgerError::corrupt("wire", action.id(), "there is none"))?;
-    let wire = content::wire(conn, action.id(), hash).await?;
-    let conversation = content::conversation(conn, action).await?;
-    let approvals = approvals_of(conn, action, &told, roster)
-        .await?
-        .into_iter()
-        .filter(|a| a.sequence > action.ended_sequence)
-        .collect();
+    let wire = rows.wire(action)?.ok_or_else(|| LedgerError::corrupt("wire", action.id(), "there is none"))?;
+    let conversation = rows.conversation(action)?;
+    let approvals =
+        approvals_of(rows, action, &told, roster)?.into_iter().filter(|a| a.sequence > action.ended_sequence).collect();
     // Before the first claim there is nothing of these that a send could rest on.
     if action.standing.crossed_once || told.rows.iter().any(|s| s.row.kind == "claimed") {
-        attempts_of(conn, action, &told).await?;
-        words_of(conn, action, &told, roster).await?;
+        attempts_of(rows, action, &told)?;
+        words_of(rows, action, &told, roster)?;
     }
     Ok(Proven { sealed, wire, conversation, approvals, told })
 }
@@ -99,16 +102,12 @@ impl Told {
 }
 
 /// The action's journal rows: each one's hash, its links to both neighbours, and the replay against the columns.
-pub(crate) async fn journal_of(conn: &mut Conn, action: &Action) -> Result<Told, LedgerError> {
-    let rows = sqlx::query(CHAIN_OF_ACTION)
-        .bind(action.n)
-        .fetch_all(&mut *conn)
-        .await
-        .map_err(|e| failed("reading an action's journal", e))?;
+pub(crate) fn journal_of(rows: &Dossier, action: &Action) -> Result<Told, LedgerError> {
+    let head = rows.head()?;
     let mut told = Told::default();
-    for row in &rows {
+    for row in &rows.journal.rows {
         let stored = Stored::read(row)?;
-        linked(conn, row, &stored).await?;
+        linked(head, row, &stored)?;
         told.rows.push(stored);
     }
     replay(action, &told)?;
@@ -116,7 +115,7 @@ pub(crate) async fn journal_of(conn: &mut Conn, action: &Action) -> Result<Told,
 }
 
 /// A journal row against its own hash and both its neighbours, which came with it as `hash_before` and `previous_after`.
-pub(crate) async fn linked(conn: &mut Conn, row: &AnyRow, stored: &Stored) -> Result<(), LedgerError> {
+pub(crate) fn linked(head: Head, row: &AnyRow, stored: &Stored) -> Result<(), LedgerError> {
     let seq = stored.row.entry.seq;
     let broken = |why: &str| LedgerError::corrupt("journal", seq, why);
     if !stored.holds() {
@@ -129,13 +128,8 @@ pub(crate) async fn linked(conn: &mut Conn, row: &AnyRow, stored: &Stored) -> Re
     match row.parsed_or_null::<JournalHash>("previous_after")? {
         Some(after) if after == stored.row.hash => Ok(()),
         Some(_) => Err(broken("the row after it follows another one")),
-        None => {
-            let head = journal::head(conn).await?;
-            match head.seq == seq && head.hash == stored.row.hash {
-                true => Ok(()),
-                false => Err(broken("it is the last row, but the head names another one")),
-            }
-        }
+        None if head.seq == seq && head.hash == stored.row.hash => Ok(()),
+        None => Err(broken("it is the last row, but the head names another one")),
     }
 }
 
@@ -183,6 +177,7 @@ fn describe(s: &Standing) -> String {
 /// Payload versions against their own hashes and against the journal. `open`: a purged body is an error.
 pub(crate) async fn payloads_of(
     conn: &mut Conn,
+    rows: &Dossier,
     action: &Action,
     told: &Told,
     open: bool,
@@ -194,9 +189,8 @@ pub(crate) async fn payloads_of(
             written.insert(version, (stored, p));
         }
     }
-    let stored = content::payloads(conn, action.n).await?;
     let mut all = Vec::new();
-    for row in stored {
+    for row in rows.payloads()? {
         let broken =
             |why: &str| LedgerError::corrupt("payload", format!("{} version {}", action.id(), row.version), why);
         let (fact, p) =
@@ -213,7 +207,7 @@ pub(crate) async fn payloads_of(
             all.push((row, None));
             continue;
         }
-        let payload = content::open_payload(conn, action.n, &action.effect, &row).await?;
+        let payload = content::open_payload(conn, action.n, &action.effect, &row, &rows.attachments).await?;
         if let (Some(stored), Some(key)) = (row.hash, &action.key)
             && Sealed::seal(key.clone(), row.version, payload.clone()).hash() != stored
         {
@@ -254,8 +248,8 @@ pub(crate) fn read_approval(row: &AnyRow, action: &Action) -> Result<Approval, L
 }
 
 /// Every approval against its signature and against the journal, ended ones too.
-pub(crate) async fn approvals_of(
-    conn: &mut Conn,
+pub(crate) fn approvals_of(
+    rows: &Dossier,
     action: &Action,
     told: &Told,
     roster: &Roster,
@@ -265,10 +259,8 @@ pub(crate) async fn approvals_of(
         .filter(|(s, _)| s.row.kind == "approved")
         .filter_map(|(_, d)| Some((d["sequence"].as_u64()?, (d["approval"].as_i64()?, d["digest"].as_str()?))))
         .collect();
-    let rows =
-        sqlx::query(APPROVALS).bind(action.n).fetch_all(conn).await.map_err(|e| failed("reading approvals", e))?;
     let mut approvals = Vec::new();
-    for row in &rows {
+    for row in &rows.approvals.rows {
         let id = countersign_domain::ApprovalId(row.int("n")?);
         let approval = read_approval(row, action)
             .map_err(|_| LedgerError::corrupt("approval", id, "a field of it cannot be read"))?;
@@ -306,9 +298,8 @@ pub(crate) fn look_digest(at: i64, sighting: &str, conclusive: bool) -> String {
 }
 
 /// Attempts against the journal: who claimed when, the crossing, how it was closed with which evidence.
-pub(crate) async fn attempts_of(conn: &mut Conn, action: &Action, told: &Told) -> Result<(), LedgerError> {
-    let rows = sqlx::query(ATTEMPTS).bind(action.n).fetch_all(conn).await.map_err(|e| failed("reading attempts", e))?;
-    for row in &rows {
+pub(crate) fn attempts_of(rows: &Dossier, action: &Action, told: &Told) -> Result<(), LedgerError> {
+    for row in &rows.attempts.rows {
         let n = row.int("n")?;
         let broken = |why: &str| LedgerError::corrupt("attempt", AttemptId(n), why);
         let mine: Vec<_> = told.details().filter(|(_, d)| d["attempt"].as_i64() == Some(n)).collect();
@@ -354,24 +345,18 @@ pub(crate) async fn attempts_of(conn: &mut Conn, action: &Action, told: &Told) -
         }
     }
     let started = told.details().filter(|(s, _)| matches!(s.row.kind.as_str(), "claimed" | "repeated")).count();
-    if started != rows.len() {
+    if started != rows.attempts.rows.len() {
         return Err(LedgerError::corrupt("attempt", action.id(), "the journal tells of another number of attempts"));
     }
     Ok(())
 }
 
 /// Looks and signed verdicts against the journal, and verdicts against their signatures.
-pub(crate) async fn words_of(
-    conn: &mut Conn,
-    action: &Action,
-    told: &Told,
-    roster: &Roster,
-) -> Result<(), LedgerError> {
-    let looks =
-        sqlx::query(SIGHTINGS).bind(action.n).fetch_all(&mut *conn).await.map_err(|e| failed("reading looks", e))?;
+pub(crate) fn words_of(rows: &Dossier, action: &Action, told: &Told, roster: &Roster) -> Result<(), LedgerError> {
+    let looks = &rows.sightings.rows;
     let written: BTreeMap<i64, &str> =
         told.details().filter_map(|(_, d)| Some((d["sighting"].as_i64()?, d["digest"].as_str()?))).collect();
-    for row in &looks {
+    for row in looks {
         let digest = look_digest(row.int("at")?, &row.text("sighting")?, row.flag("conclusive")?);
         if written.get(&row.int("n")?).copied() != Some(digest.as_str()) {
             return Err(LedgerError::corrupt("look", action.id(), "it is not the one in the journal"));
@@ -380,11 +365,10 @@ pub(crate) async fn words_of(
     if written.len() != looks.len() {
         return Err(LedgerError::corrupt("look", action.id(), "a row is missing"));
     }
-    let verdicts =
-        sqlx::query(VERDICTS).bind(action.n).fetch_all(conn).await.map_err(|e| failed("reading verdicts", e))?;
+    let verdicts = &rows.verdicts.rows;
     let written: BTreeMap<i64, &str> =
         told.details().filter_map(|(_, d)| Some((d["verdict"].as_i64()?, d["digest"].as_str()?))).collect();
-    for row in &verdicts {
+    for row in verdicts {
         let broken = |why: &str| LedgerError::corrupt("verdict", action.id(), why);
         let text = row.text("word")?;
         if written.get(&row.int("n")?).copied() != Some(evidence_digest(&text).as_str()) {

@@ -49,7 +49,7 @@ impl Ledger {
             let rows = sqlx::query(OLD)
                 .bind(last)
                 .bind(older_than.millis())
-                .fetch_all(w.conn())
+                .fetch_all(w.conn().await?)
                 .await
                 .map_err(|e| failed(doing, e))?;
             let Some(row) = rows.last() else { break };
@@ -71,13 +71,13 @@ impl Ledger {
 
 async fn empty_replaced(w: &mut Write) -> Result<(), LedgerError> {
     let doing = "purging a body";
-    let news = sqlx::query(NEWS).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    let news = sqlx::query(NEWS).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     let news = news.iter().map(|row| row.text("fact")).collect::<Result<Vec<_>, _>>()?;
-    let replaced = sqlx::query(REPLACED).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    let replaced = sqlx::query(REPLACED).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     for row in &replaced {
         let hash = row.text("hash")?;
         if !news.iter().any(|fact| fact.contains(&hash)) {
-            sqlx::query(EMPTY_UNNAMED).bind(hash).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+            sqlx::query(EMPTY_UNNAMED).bind(hash).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         }
     }
     Ok(())
@@ -85,25 +85,25 @@ async fn empty_replaced(w: &mut Write) -> Result<(), LedgerError> {
 
 async fn one(w: &mut Write, n: i64, by: &PersonId, now: Timestamp) -> Result<u32, LedgerError> {
     let doing = "purging a body";
-    let action = Action::get(w.conn(), ActionId(n)).await?;
-    let digests = sqlx::query(DIGESTS_OF).bind(n).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    let action = Action::get(w.conn().await?, ActionId(n)).await?;
+    let digests = sqlx::query(DIGESTS_OF).bind(n).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     for statement in [EMPTY_PAYLOADS, EMPTY_WIRES, FORGET_PEOPLE, FORGET_TEXTS, QUEUE] {
-        sqlx::query(statement).bind(n).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        sqlx::query(statement).bind(n).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     }
     let mut attachments = 0;
     for row in &digests {
         let hit = sqlx::query(EMPTY_ATTACHMENT)
             .bind(row.text("sha256")?)
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         attachments += hit.rows_affected() as u32;
     }
-    let told = sqlx::query(CONVERSATIONS_OF).bind(n).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+    let told = sqlx::query(CONVERSATIONS_OF).bind(n).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     for row in &told {
         sqlx::query(EMPTY_CONVERSATION)
             .bind(row.text("conversation")?)
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
     }

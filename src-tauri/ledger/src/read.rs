@@ -1,14 +1,16 @@
 //! One action, whole or in part.
 
 use crate::content;
+use crate::dossier::Dossier;
 use crate::journal::Stored;
-use crate::proof::{APPROVALS, ATTEMPTS, SIGHTINGS, read_approval};
+use crate::proof::read_approval;
 use crate::rows::{Action, Get, action_columns, read_json};
+use crate::script::Answer;
 use crate::tx::{Conn, failed, statements};
 use crate::types::{
     ActionRecord, AttemptRecord, DeliveryRecord, Detail, PayloadVersion, SightingRecord, StoredApproval,
 };
-use crate::{Ledger, LedgerError, decide, followup, journal, news};
+use crate::{Ledger, LedgerError, decide, followup, news};
 use countersign_domain::risk::{Domains, Known};
 use countersign_domain::{
     ActionId, ApprovalId, Attachment, AttemptId, Conversation, DeliveryId, IdempotencyKey, Payload, State, Wire,
@@ -81,7 +83,7 @@ impl Ledger {
             Some(_) => content::sealed(&mut tx, &action).await?.payload().clone(),
             None => {
                 let stored = content::payload(&mut tx, id.0, action.payload_version).await?;
-                content::open_payload(&mut tx, id.0, &action.effect, &stored).await?
+                content::open_payload(&mut tx, id.0, &action.effect, &stored, &Answer::default()).await?
             }
         };
         Ok((payload, content::conversation(&mut tx, &action).await?))
@@ -101,10 +103,10 @@ impl Ledger {
 
     /// An action with everything that happened to it.
     pub async fn detail(&self, id: ActionId) -> Result<Detail, LedgerError> {
-        let mut tx = self.pools().read("reading an action's history").await?;
-        let action = Action::get(&mut tx, id).await?;
-        let rows = journal::of_action(&mut tx, id.0).await?;
-        detail(&mut tx, action, rows).await
+        let (rows, mut conn) = self.dossier(id, "reading an action's history").await?;
+        let action = rows.action()?;
+        let journal: Result<_, _> = rows.journal.rows.iter().map(Stored::read).collect();
+        detail(&mut conn, &rows, action, journal?).await
     }
 
     /// What this environment's own history knows about `addresses` (lower case) and about domains. The owner's own domains
@@ -153,37 +155,44 @@ impl Ledger {
     }
 }
 
-/// `rows`: the action's journal.
-pub(crate) async fn detail(conn: &mut Conn, action: Action, rows: Vec<Stored>) -> Result<Detail, LedgerError> {
-    let id = action.id();
-    let (payloads, attachments) = payloads(conn, &action).await?;
+pub(crate) async fn detail(
+    conn: &mut Conn,
+    rows: &Dossier,
+    action: Action,
+    journal: Vec<Stored>,
+) -> Result<Detail, LedgerError> {
+    let (payloads, attachments) = payloads(conn, rows, &action).await?;
     // Whoever decides what is to become of it reads what the customer says now.
-    let news = news::told(&action, &rows).filter(|_| news::is_held(action.standing.state));
+    let news = news::told(&action, &journal).filter(|_| news::is_held(action.standing.state));
     let conversation = match news {
-        Some(hash) => content::conversation_at(conn, id, hash).await?,
-        None => content::conversation(conn, &action).await?,
+        Some(hash) => content::conversation_at(conn, action.id(), hash).await?,
+        None => rows.conversation(&action)?,
     };
     Ok(Detail {
         payloads,
         attachments,
-        approvals: approvals(conn, &action).await?,
-        attempts: attempts(conn, id).await?,
-        sightings: sightings(conn, id).await?,
-        deliveries: deliveries(conn, id).await?,
-        journal: rows.into_iter().map(|s| s.row).collect(),
-        filing: followup::filing(conn, id.0).await?,
+        approvals: approvals(rows, &action)?,
+        attempts: attempts(rows)?,
+        sightings: sightings(rows, &action)?,
+        deliveries: rows.deliveries.rows.iter().map(delivery).collect::<Result<_, _>>()?,
+        journal: journal.into_iter().map(|s| s.row).collect(),
+        filing: rows.filing.first().map(followup::read).transpose()?,
         conversation,
-        cleared: decide::cleared(conn, id.0).await?,
+        cleared: decide::read_cleared(&rows.cleared.rows)?,
         record: action.record(),
     })
 }
 
-async fn payloads(conn: &mut Conn, action: &Action) -> Result<(Vec<PayloadVersion>, Vec<Attachment>), LedgerError> {
+async fn payloads(
+    conn: &mut Conn,
+    rows: &Dossier,
+    action: &Action,
+) -> Result<(Vec<PayloadVersion>, Vec<Attachment>), LedgerError> {
     let mut versions = Vec::new();
     let mut attachments: Vec<Attachment> = Vec::new();
-    for stored in content::payloads(conn, action.n).await? {
+    for stored in rows.payloads()? {
         let payload = match stored.value {
-            Some(_) => Some(content::open_payload(conn, action.n, &action.effect, &stored).await?),
+            Some(_) => Some(content::open_payload(conn, action.n, &action.effect, &stored, &rows.attachments).await?),
             None => None,
         };
         for attachment in payload.iter().flat_map(|p| p.attachments()) {
@@ -202,13 +211,13 @@ async fn payloads(conn: &mut Conn, action: &Action) -> Result<(Vec<PayloadVersio
     Ok((versions, attachments))
 }
 
-async fn approvals(conn: &mut Conn, action: &Action) -> Result<Vec<StoredApproval>, LedgerError> {
+fn approvals(rows: &Dossier, action: &Action) -> Result<Vec<StoredApproval>, LedgerError> {
     if action.key.is_none() {
         return Ok(Vec::new());
     }
-    let rows =
-        sqlx::query(APPROVALS).bind(action.n).fetch_all(conn).await.map_err(|e| failed("reading approvals", e))?;
-    rows.iter()
+    rows.approvals
+        .rows
+        .iter()
         .map(|row| {
             let approval = read_approval(row, action)?;
             Ok(StoredApproval {
@@ -220,9 +229,10 @@ async fn approvals(conn: &mut Conn, action: &Action) -> Result<Vec<StoredApprova
         .collect()
 }
 
-async fn attempts(conn: &mut Conn, id: ActionId) -> Result<Vec<AttemptRecord>, LedgerError> {
-    let rows = sqlx::query(ATTEMPTS).bind(id.0).fetch_all(conn).await.map_err(|e| failed("reading attempts", e))?;
-    rows.iter()
+fn attempts(rows: &Dossier) -> Result<Vec<AttemptRecord>, LedgerError> {
+    rows.attempts
+        .rows
+        .iter()
         .map(|row| {
             let mut evidence: Value = read_json(row, "evidence")?.unwrap_or_else(|| json!({}));
             if !evidence.is_object() {
@@ -248,24 +258,19 @@ async fn attempts(conn: &mut Conn, id: ActionId) -> Result<Vec<AttemptRecord>, L
         .collect()
 }
 
-async fn sightings(conn: &mut Conn, id: ActionId) -> Result<Vec<SightingRecord>, LedgerError> {
-    let rows = sqlx::query(SIGHTINGS).bind(id.0).fetch_all(conn).await.map_err(|e| failed("reading looks", e))?;
-    rows.iter()
+fn sightings(rows: &Dossier, action: &Action) -> Result<Vec<SightingRecord>, LedgerError> {
+    rows.sightings
+        .rows
+        .iter()
         .map(|row| {
             Ok(SightingRecord {
                 at: row.time("at")?,
                 sighting: read_json(row, "sighting")?
-                    .ok_or_else(|| LedgerError::corrupt("look", id, "it says nothing"))?,
+                    .ok_or_else(|| LedgerError::corrupt("look", action.id(), "it says nothing"))?,
                 conclusive_absence: row.flag("conclusive")?,
             })
         })
         .collect()
-}
-
-async fn deliveries(conn: &mut Conn, id: ActionId) -> Result<Vec<DeliveryRecord>, LedgerError> {
-    let rows =
-        sqlx::query(DELIVERIES_OF).bind(id.0).fetch_all(conn).await.map_err(|e| failed("reading deliveries", e))?;
-    rows.iter().map(delivery).collect()
 }
 
 fn delivery(row: &sqlx::any::AnyRow) -> Result<DeliveryRecord, LedgerError> {

@@ -1,10 +1,11 @@
 //! Phase: take in a proposal. Whole or not at all, every delivery recorded, never a second action for a key.
 
-use crate::content::{self, NewPayload, content_hash, face_at};
+use crate::content::{self, Face, NewPayload, content_hash, face};
 use crate::repeats::{self, Plan, Plans};
 use crate::rows::{Action, Get};
-use crate::tx::{Durable, Write, failed, statements};
-use crate::types::{Received, ReceivedAction, SourceRecord, Waits};
+use crate::script::say;
+use crate::tx::{Durable, Write, statements};
+use crate::types::{DestinationRecord, Received, ReceivedAction, SourceRecord, Waits};
 use crate::{Ledger, LedgerError, apply, journal, news, whole};
 use countersign_domain::proposal::ProposedAction;
 use countersign_domain::{
@@ -59,14 +60,14 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Received, LedgerError> {
         let mut w = self.pools().write("taking in a proposal", Durable::Full).await?;
-        let plans = repeats::plan(w.conn(), p, s).await?;
+        let plans = repeats::plan(&mut w, p, s).await?;
         let (delivery, disposition, reason) = put_delivery(&mut w, p, s, &plans, now).await?;
         let mut intake = Intake { p, s, secret, owner, now, delivery, disposition, reason, conversation: None };
         let taken = !plans.actions.iter().any(|a| {
             matches!(a.disposition(), Disposition::Conflict | Disposition::NotPermitted | Disposition::NotTaken)
         });
         if taken {
-            intake.keep_conversation(&mut w, &plans).await?;
+            intake.keep_conversation(&mut w, &plans);
         }
         let actions = intake.take(&mut w, &plans).await?;
         intake.record(&mut w, &plans, &actions, taken).await?;
@@ -90,24 +91,26 @@ async fn put_delivery(
         Plan::New { reason, .. } | Plan::Record { reason, .. } => reason.clone(),
         Plan::Redraft { .. } => None,
     });
-    let row = sqlx::query(PUT_DELIVERY)
-        .bind(s.name.clone())
-        .bind(s.environment.clone())
-        .bind(p.event_id.clone().filter(|t| !t.is_empty()))
-        .bind(p.request_id.clone().filter(|t| !t.is_empty()))
-        .bind(p.source_version.map(|v| v as i64))
-        .bind(p.content_hash.clone())
-        .bind(now.millis())
-        .bind(whole.name())
-        .bind(reason.clone())
-        .bind(plans.first)
-        .bind(p.draft.run_id.clone())
-        .bind(p.draft.model.clone())
-        .bind(p.draft.reason.clone())
-        .fetch_one(w.conn())
-        .await
-        .map_err(|e| failed("recording a delivery", e))?;
-    Ok((row.int("n")?, whole, reason))
+    let doing = "recording a delivery";
+    let put = say!(
+        doing,
+        PUT_DELIVERY,
+        &s.name,
+        &s.environment,
+        p.event_id.clone().filter(|t| !t.is_empty()),
+        p.request_id.clone().filter(|t| !t.is_empty()),
+        p.source_version.map(|v| v as i64),
+        &p.content_hash,
+        now.millis(),
+        whole.name(),
+        &reason,
+        plans.first,
+        &p.draft.run_id,
+        &p.draft.model,
+        &p.draft.reason,
+    );
+    let [put] = w.ask([put]).await?;
+    Ok((put.one(doing)?.int("n")?, whole, reason))
 }
 
 impl Intake<'_> {
@@ -115,18 +118,17 @@ impl Intake<'_> {
         format!("source {}", self.s.name)
     }
 
-    async fn keep_conversation(&mut self, w: &mut Write, plans: &Plans) -> Result<(), LedgerError> {
-        let Some(conversation) = &self.p.conversation else { return Ok(()) };
+    fn keep_conversation(&mut self, w: &mut Write, plans: &Plans) {
+        let Some(conversation) = &self.p.conversation else { return };
         let takes =
             |plan: &Plan| matches!(plan, Plan::New { .. } | Plan::Redraft { .. } | Plan::Record { news: true, .. });
         if !plans.actions.iter().any(takes) {
-            return Ok(());
+            return;
         }
-        self.conversation = Some(content::put_conversation(w, conversation).await?);
+        self.conversation = Some(content::put_conversation(w, conversation));
         if let Some(from) = &conversation.from {
-            content::know(w, &self.s.environment, &from.email, 0).await?;
+            content::know(w, &self.s.environment, &from.email, 0);
         }
-        Ok(())
     }
 
     /// Carries the plans out, each action after the one it waits for.
@@ -149,7 +151,8 @@ impl Intake<'_> {
                     }
                     _ => None,
                 };
-                done[position] = Some(self.take_one(w, proposed, plan, waits_for.map(|a| a.0)).await?);
+                let there = plans.destinations[position].as_ref();
+                done[position] = Some(self.take_one(w, proposed, there, plan, waits_for.map(|a| a.0)).await?);
             }
             if done.iter().flatten().count() == before {
                 return Err(LedgerError::not_found("step that another may follow", "in this proposal"));
@@ -162,15 +165,17 @@ impl Intake<'_> {
         &self,
         w: &mut Write,
         proposed: &ProposedAction,
+        there: Option<&DestinationRecord>,
         plan: &Plan,
         after: Option<i64>,
     ) -> Result<ReceivedAction, LedgerError> {
+        let face = || face(there.map(|d| &d.account), &proposed.payload);
         let (action, reason) = match plan {
             Plan::New { key, reason } => {
-                (Some(self.create(w, proposed, key.clone(), reason.clone(), after).await?), reason.clone())
+                (Some(self.create(w, proposed, face(), key.clone(), reason.clone(), after).await?), reason.clone())
             }
             Plan::Redraft { current, reorders } => {
-                (Some(self.redraft(w, proposed, current, reorders.then_some(after)).await?), None)
+                (Some(self.redraft(w, proposed, face(), current, reorders.then_some(after)).await?), None)
             }
             Plan::Record { disposition, action, reason, news } => {
                 let mut action = action.as_deref().cloned();
@@ -208,13 +213,13 @@ impl Intake<'_> {
         &self,
         w: &mut Write,
         proposed: &ProposedAction,
+        face: Face,
         key: Option<ActionKey>,
         reason: Option<String>,
         after: Option<i64>,
     ) -> Result<Action, LedgerError> {
         let sealed = key.as_ref().map(|k| Sealed::seal(k.clone(), 1, proposed.payload.clone()));
         let hash = sealed.as_ref().map(Sealed::hash);
-        let face = face_at(w.conn(), &proposed.destination, &proposed.payload).await?;
         let people = face.people.clone();
         let content = content_hash(&proposed.payload);
         let mut action = Action {
@@ -277,8 +282,8 @@ impl Intake<'_> {
         });
         let action = apply::insert(w, action, details, &by, self.now).await?;
         let new = NewPayload { action: action.n, version: 1, payload: &proposed.payload, hash, by: &by };
-        content::put_payload(w, new, self.now).await?;
-        content::put_people(w, action.n, &people).await?;
+        content::put_payload(w, new, self.now);
+        content::put_people(w, action.n, &people);
         Ok(action)
     }
 
@@ -326,6 +331,7 @@ impl Intake<'_> {
         &self,
         w: &mut Write,
         proposed: &ProposedAction,
+        face: Face,
         current: &Action,
         order: Option<Option<i64>>,
     ) -> Result<Action, LedgerError> {
@@ -334,9 +340,8 @@ impl Intake<'_> {
         let (hash, content) = (sealed.hash(), content_hash(&proposed.payload));
         let by = self.by();
         let new = NewPayload { action: current.n, version, payload: &proposed.payload, hash: Some(hash), by: &by };
-        content::put_payload(w, new, self.now).await?;
-        let face = face_at(w.conn(), &proposed.destination, &proposed.payload).await?;
-        content::change_people(w, current.n, &face.people).await?;
+        content::put_payload(w, new, self.now);
+        content::change_people(w, current.n, &face.people);
         let mut details = json!({
             "delivery": self.delivery,
             "payload": { "version": version, "hash": hash, "content": content },
@@ -370,29 +375,22 @@ impl Intake<'_> {
         taken: bool,
     ) -> Result<(), LedgerError> {
         for (position, a) in actions.iter().enumerate() {
-            sqlx::query(PUT_DELIVERY_ACTION)
-                .bind(self.delivery)
-                .bind(position as i64)
-                .bind(a.step.clone())
-                .bind(a.action.map(|id| id.0))
-                .bind(a.disposition.name())
-                .bind(a.reason.clone())
-                .bind(a.payload_version.map(i64::from))
-                .execute(w.conn())
-                .await
-                .map_err(|e| failed("recording a delivery's actions", e))?;
+            w.later(say!(
+                "recording a delivery's actions",
+                PUT_DELIVERY_ACTION,
+                self.delivery,
+                position as i64,
+                &a.step,
+                a.action.map(|id| id.0),
+                a.disposition.name(),
+                &a.reason,
+                a.payload_version.map(i64::from),
+            ));
         }
         let event = self.p.event_id.as_deref().filter(|t| !t.is_empty());
         let takes_event = event.is_some() && plans.first.is_none() && taken;
         if let (Some(event), true) = (event, takes_event) {
-            sqlx::query(PUT_EVENT)
-                .bind(self.s.name.clone())
-                .bind(event.to_owned())
-                .bind(self.delivery)
-                .bind(self.p.content_hash.clone())
-                .execute(w.conn())
-                .await
-                .map_err(|e| failed("recording an event", e))?;
+            w.later(say!("recording an event", PUT_EVENT, &self.s.name, event, self.delivery, &self.p.content_hash,));
         }
         let list: Vec<_> = actions
             .iter()

@@ -98,7 +98,7 @@ impl Ledger {
         let row = sqlx::query(PUT_VERDICT)
             .bind(action.0)
             .bind(word.clone())
-            .fetch_one(w.conn())
+            .fetch_one(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
         let mut details = json!({ "verdict": row.int("n")?, "digest": evidence_digest(&word) });
@@ -119,7 +119,7 @@ impl Ledger {
         };
         let next = apply::apply(&mut w, &current, &fact, change, details, &verdict.by.0, now).await?;
         if next.standing.state == State::Accepted {
-            content::know_people_of(&mut w, &next).await?;
+            content::know_people_of(&mut w, &next);
         }
         w.commit(doing).await?;
         Ok(next.standing)
@@ -198,7 +198,7 @@ async fn put_sighting(
         .bind(now.millis())
         .bind(text.clone())
         .bind(i64::from(conclusive))
-        .fetch_one(w.conn())
+        .fetch_one(w.conn().await?)
         .await
         .map_err(|e| failed("keeping what a look showed", e))?;
     Ok((row.int("n")?, json!(look_digest(now.millis(), &text, conclusive))))

@@ -2,11 +2,13 @@
 
 use crate::content::{self, content_hash};
 use crate::rows::{Action, Get, action_columns};
-use crate::tx::{Conn, failed, statements};
-use crate::types::SourceRecord;
-use crate::{LedgerError, directory, news};
+use crate::script::say;
+use crate::tx::{Conn, Write, failed, statements};
+use crate::types::{DestinationRecord, SourceRecord};
+use crate::{LedgerError, directory, journal, news};
 use countersign_domain::proposal::ProposedAction;
 use countersign_domain::{ActionId, ActionKey, Disposition, Proposal, State};
+use sqlx::any::AnyRow;
 
 statements! {
     EVENT = "SELECT delivery, content_hash FROM events WHERE source = $1 AND event_id = $2";
@@ -49,6 +51,8 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct Plans {
     pub actions: Vec<Plan>,
+    /// Where each of them is to go, if there is such a destination.
+    pub destinations: Vec<Option<DestinationRecord>>,
     /// The delivery this one repeats.
     pub first: Option<i64>,
 }
@@ -71,28 +75,46 @@ pub(crate) fn key_of(p: &Proposal, s: &SourceRecord, a: &ProposedAction) -> Opti
 }
 
 /// Decides for every action; writes nothing.
-pub(crate) async fn plan(conn: &mut Conn, p: &Proposal, s: &SourceRecord) -> Result<Plans, LedgerError> {
-    if let Some(event) = present(&p.event_id) {
-        let known = sqlx::query(EVENT)
-            .bind(s.name.clone())
-            .bind(event.to_owned())
-            .fetch_optional(&mut *conn)
-            .await
-            .map_err(|e| failed("looking for the event", e))?;
-        if let Some(row) = known {
-            return repeated_event(conn, p, row.int("delivery")?, row.text("content_hash")?).await;
-        }
-    }
-    let mut plans = Plans { actions: Vec::new(), first: None };
+pub(crate) async fn plan(w: &mut Write, p: &Proposal, s: &SourceRecord) -> Result<Plans, LedgerError> {
+    // Asked at once: the journal's head, the event, and of each action its destination and what its key has already.
+    let event = present(&p.event_id).unwrap_or_default();
+    let mut script =
+        vec![say!("reading the journal's head", journal::HEAD), say!("looking for the event", EVENT, &s.name, event)];
     for action in &p.actions {
-        let next = match permitted(conn, s, &action.effect, &action.destination).await? {
+        let request = present(&p.request_id).unwrap_or_default();
+        script.push(say!("reading a destination", directory::DESTINATION, &action.destination));
+        script.push(say!(
+            "looking for the action",
+            NEWEST_REVISION,
+            &s.name,
+            request,
+            &action.step,
+            &s.environment,
+            &action.destination,
+            &action.effect,
+        ));
+    }
+    let mut answers = w.ask_all(script).await?.into_iter();
+    let mut next = || answers.next().unwrap_or_default();
+    w.head = Some(journal::read_head(next().one("reading the journal's head")?)?);
+    let known = next();
+    let asked: Vec<_> = p.actions.iter().map(|action| (action, next(), next())).collect();
+    let conn = w.conn().await?;
+    if let Some(row) = known.first().filter(|_| !event.is_empty()) {
+        return repeated_event(conn, p, row.int("delivery")?, row.text("content_hash")?).await;
+    }
+    let mut plans = Plans { actions: Vec::new(), destinations: Vec::new(), first: None };
+    for (action, there, newest) in asked {
+        let there = there.first().map(directory::read_destination).transpose()?;
+        let next = match permitted(s, &action.effect, &action.destination, there.as_ref()) {
             Some(why) => Plan::record(Disposition::NotPermitted, None, why),
             None => match key_of(p, s, action) {
-                Some(key) => known_request(conn, p, action, key).await?,
+                Some(key) => known_request(conn, p, action, key, newest.first()).await?,
                 None => Plan::New { key: None, reason: Some(missing(p)) },
             },
         };
         plans.actions.push(next);
+        plans.destinations.push(there);
     }
     if present(&p.event_id).is_none() {
         join_waiting(conn, p, s, &mut plans).await?;
@@ -133,30 +155,29 @@ fn missing(p: &Proposal) -> String {
 }
 
 /// Why the source may not propose this effect at this destination; None if it may.
-pub(crate) async fn permitted(
-    conn: &mut Conn,
+pub(crate) fn permitted(
     s: &SourceRecord,
     effect: &str,
     destination: &str,
-) -> Result<Option<String>, LedgerError> {
+    there: Option<&DestinationRecord>,
+) -> Option<String> {
     if s.revoked_at.is_some() {
-        return Ok(Some(format!("the source {} was revoked", s.name)));
+        return Some(format!("the source {} was revoked", s.name));
     }
     if !s.effects.iter().any(|e| e == effect) {
-        return Ok(Some(format!("the source {} may not propose {effect}", s.name)));
+        return Some(format!("the source {} may not propose {effect}", s.name));
     }
     if !s.destinations.iter().any(|d| d == destination) {
-        return Ok(Some(format!("the source {} may not use the destination {destination}", s.name)));
+        return Some(format!("the source {} may not use the destination {destination}", s.name));
     }
-    let there = directory::destination(conn, destination).await?;
-    Ok(match there {
+    match there {
         Some(d) if d.removed_at.is_some() => Some(format!("the destination {destination} was removed")),
         Some(d) if d.environment != s.environment => {
             Some(format!("the destination {destination} is not in the environment {}", s.environment))
         }
         Some(_) => None,
         None => Some(format!("there is no destination {destination}")),
-    })
+    }
 }
 
 /// The same event again: what the first delivery led to, or a conflict.
@@ -179,7 +200,8 @@ async fn repeated_event(conn: &mut Conn, p: &Proposal, first: i64, content: Stri
             Plan::record(Disposition::Conflict, action, "this event_id was used with other content")
         });
     }
-    Ok(Plans { actions, first: (content == p.content_hash).then_some(first) })
+    let destinations = vec![None; actions.len()];
+    Ok(Plans { actions, destinations, first: (content == p.content_hash).then_some(first) })
 }
 
 /// The last revision that follows an action.
@@ -191,25 +213,16 @@ async fn newest_of(conn: &mut Conn, n: i64) -> Result<Action, LedgerError> {
     Ok(action)
 }
 
-/// Another event for a request and step: new, the same draft, a newer one, a late or a stale one.
+/// Another event for a request and step, whose `newest` action that is: new, the same draft, a newer one, a late or a stale one.
 async fn known_request(
     conn: &mut Conn,
     p: &Proposal,
     proposed: &ProposedAction,
     key: ActionKey,
+    newest: Option<&AnyRow>,
 ) -> Result<Plan, LedgerError> {
-    let row = sqlx::query(NEWEST_REVISION)
-        .bind(key.source.clone())
-        .bind(key.request_id.clone())
-        .bind(key.step.clone())
-        .bind(key.environment.clone())
-        .bind(key.destination.clone())
-        .bind(key.effect.clone())
-        .fetch_optional(&mut *conn)
-        .await
-        .map_err(|e| failed("looking for the action", e))?;
-    let Some(row) = row else { return Ok(Plan::New { key: Some(key), reason: None }) };
-    let current = Action::read(&row)?;
+    let Some(row) = newest else { return Ok(Plan::New { key: Some(key), reason: None }) };
+    let current = Action::read(row)?;
     let content = content_hash(&proposed.payload);
     let shown = crate::content::payload(conn, current.n, current.payload_version).await?;
     let may_change = current.standing.state == State::Prepared && !current.standing.crossed_once;

@@ -3,6 +3,7 @@
 use crate::content::{self, NewPayload, content_hash, face_at};
 use crate::repeats::permitted;
 use crate::rows::{ACTION_BY_KEY, Action, Get};
+use crate::script::Answer;
 use crate::tx::{Conn, Durable, Write, failed, statements};
 use crate::types::Waits;
 use crate::{Conflict, Ledger, LedgerError, apply, directory, news};
@@ -43,9 +44,10 @@ impl Ledger {
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let current = Action::take(&mut w, action).await?;
         countersign_domain::advance(&current.standing, &Fact::Completed)?;
-        let source = directory::source(w.conn(), &current.source).await?;
+        let source = directory::source(w.conn().await?, &current.source).await?;
         let source = source.ok_or_else(|| LedgerError::not_found("source", &current.source))?;
-        if let Some(why) = permitted(w.conn(), &source, &current.effect, &current.destination).await? {
+        let there = directory::destination(w.conn().await?, &current.destination).await?;
+        if let Some(why) = permitted(&source, &current.effect, &current.destination, there.as_ref()) {
             return Err(Conflict::NotPermitted { why }.into());
         }
         let next = if current.key.is_some() {
@@ -72,14 +74,14 @@ impl Ledger {
         let old = Action::take(&mut w, action).await?;
         countersign_domain::advance(&old.standing, &Fact::Revised)?;
         let key = ActionKey { revision: old.revision + 1, ..old.need_key()?.clone() };
-        if let Some(other) = by_key(w.conn(), &key).await? {
+        if let Some(other) = by_key(w.conn().await?, &key).await? {
             return Err(Conflict::KeyExists { action: other.id() }.into());
         }
         let payload = match payload {
             Some(new) => new.clone(),
             None => {
-                let stored = content::payload(w.conn(), old.n, old.payload_version).await?;
-                content::open_payload(w.conn(), old.n, &old.effect, &stored).await?
+                let stored = content::payload(w.conn().await?, old.n, old.payload_version).await?;
+                content::open_payload(w.conn().await?, old.n, &old.effect, &stored, &Answer::default()).await?
             }
         };
         let new = insert_revision(&mut w, &old, key, &payload, secret, by, now).await?;
@@ -113,7 +115,7 @@ async fn complete(
     if next.event_id.is_none() {
         return Err(Conflict::StillMissing { field: "event_id" }.into());
     }
-    if let Some(other) = by_key(w.conn(), &key).await? {
+    if let Some(other) = by_key(w.conn().await?, &key).await? {
         return Err(Conflict::KeyExists { action: other.id() }.into());
     }
     let mut takes_event = false;
@@ -123,7 +125,7 @@ async fn complete(
         let taken = sqlx::query(EVENT_TAKEN)
             .bind(current.source.clone())
             .bind(event.clone())
-            .fetch_optional(w.conn())
+            .fetch_optional(w.conn().await?)
             .await
             .map_err(|e| failed("looking for the event", e))?;
         match taken.map(|r| r.int("delivery")).transpose()? {
@@ -135,20 +137,21 @@ async fn complete(
                 sqlx::query(TAKE_EVENT)
                     .bind(current.delivery)
                     .bind(event.clone())
-                    .execute(w.conn())
+                    .execute(w.conn().await?)
                     .await
                     .map_err(|e| failed("recording an event", e))?;
             }
         }
     }
     // The hash covers the key, so the same content becomes the next version under it.
-    let stored = content::payload(w.conn(), current.n, current.payload_version).await?;
-    let payload = content::open_payload(w.conn(), current.n, &current.effect, &stored).await?;
+    let stored = content::payload(w.conn().await?, current.n, current.payload_version).await?;
+    let payload =
+        content::open_payload(w.conn().await?, current.n, &current.effect, &stored, &Answer::default()).await?;
     let version = current.payload_version + 1;
     let sealed = Sealed::seal(key.clone(), version, payload.clone());
     let hash = sealed.hash();
     let new = NewPayload { action: current.n, version, payload: &payload, hash: Some(hash), by: &by.0 };
-    content::put_payload(w, new, now).await?;
+    content::put_payload(w, new, now);
     let details = json!({
         "request_id": next.request_id, "event_id": next.event_id, "takes_event": takes_event,
         "payload": { "version": version, "hash": hash, "content": content_hash(&payload) },
@@ -174,11 +177,11 @@ async fn insert_revision(
     now: Timestamp,
 ) -> Result<Action, LedgerError> {
     let hash = Sealed::seal(key.clone(), 1, payload.clone()).hash();
-    let face = face_at(w.conn(), &old.destination, payload).await?;
+    let face = face_at(w.conn().await?, &old.destination, payload).await?;
     let people = face.people.clone();
     let content = content_hash(payload);
     // Whoever revises it has read what came while it was under way.
-    let conversation = news::waiting(w.conn(), old).await?.or(old.conversation);
+    let conversation = news::waiting(w.conn().await?, old).await?.or(old.conversation);
     let mut new = Action {
         n: 0,
         conversation,
@@ -219,8 +222,8 @@ async fn insert_revision(
     });
     let new = apply::insert(w, new, details, &by.0, now).await?;
     let stored = NewPayload { action: new.n, version: 1, payload, hash: Some(hash), by: &by.0 };
-    content::put_payload(w, stored, now).await?;
-    content::put_people(w, new.n, &people).await?;
+    content::put_payload(w, stored, now);
+    content::put_people(w, new.n, &people);
     Ok(new)
 }
 
@@ -228,7 +231,7 @@ async fn insert_revision(
 async fn follow(w: &mut Write, old: &Action, new: &Action, by: &PersonId, now: Timestamp) -> Result<(), LedgerError> {
     let rows = sqlx::query(WAITING_FOR)
         .bind(old.n)
-        .fetch_all(w.conn())
+        .fetch_all(w.conn().await?)
         .await
         .map_err(|e| failed("looking for what waits", e))?;
     for row in rows {
@@ -236,7 +239,7 @@ async fn follow(w: &mut Write, old: &Action, new: &Action, by: &PersonId, now: T
         if n == new.n {
             continue;
         }
-        let waiting = Action::get(w.conn(), ActionId(n)).await?;
+        let waiting = Action::get(w.conn().await?, ActionId(n)).await?;
         let details = json!({ "after": new.id() });
         apply::touch(w, &waiting, "order_moved", |a| a.after = Some(new.n), details, &by.0, now).await?;
     }

@@ -2,7 +2,8 @@
 
 use crate::LedgerError;
 use crate::journal::Stored;
-use crate::tx::{Conn, Write, statements};
+use crate::script::{Answer, Said, say};
+use crate::tx::{Conn, Write, exactly, statements};
 use crate::types::{ActionRecord, Head, RowRecord, Waits};
 use countersign_domain::canonical::tagged_hash;
 use countersign_domain::{
@@ -180,18 +181,26 @@ impl Action {
     /// The same inside a write, in one go with the journal's head and the action's last journal row: a row that differs
     /// from what was written down last is not built upon.
     pub(crate) async fn take(w: &mut Write, id: ActionId) -> Result<Action, LedgerError> {
-        let row = sqlx::query(ACTION_TO_WRITE)
-            .bind(id.0)
-            .fetch_optional(w.conn())
-            .await
-            .map_err(|e| crate::tx::failed("reading an action", e))?
-            .ok_or_else(|| LedgerError::not_found("action", id))?;
-        let action = Action::read(&row)?;
-        let last = row.int_or_null("seq")?.map(|_| Stored::read(&row)).transpose()?;
+        Ok(Action::take_and(w, id, []).await?.0)
+    }
+
+    /// The same, with what else is asked on the way.
+    pub(crate) async fn take_and<const N: usize>(
+        w: &mut Write,
+        id: ActionId,
+        more: [Said; N],
+    ) -> Result<(Action, [Answer; N]), LedgerError> {
+        let mut script = vec![say!("reading an action", ACTION_TO_WRITE, id.0)];
+        script.extend(more);
+        let mut answers = w.ask_all(script).await?;
+        let more = exactly(answers.split_off(1));
+        let row = answers.first().and_then(Answer::first).ok_or_else(|| LedgerError::not_found("action", id))?;
+        let action = Action::read(row)?;
+        let last = row.int_or_null("seq")?.map(|_| Stored::read(row)).transpose()?;
         crate::apply::told_last(&action, last)?;
         w.head = Some(Head { seq: row.int("head_seq")?, hash: row.parsed("head_hash")? });
         w.intact = Some((action.n, action.row_version));
-        Ok(action)
+        Ok((action, more))
     }
 
     /// The same over a list of which one damaged row must not hold up the others: no claim takes it, `verify` names it.

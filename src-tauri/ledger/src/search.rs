@@ -122,7 +122,7 @@ impl Ledger {
                 }
             }
             let mut w = self.pools().write("feeding the search index", Durable::Rides).await?;
-            let list = queued(w.conn(), batch).await?;
+            let list = queued(w.conn().await?, batch).await?;
             for n in &list {
                 index_one(&mut w, *n).await?;
             }
@@ -156,7 +156,7 @@ impl Ledger {
         let doing = "merging the search index";
         let mut w = self.pools().write(doing, Durable::Rides).await?;
         let before = changes(&mut w).await?;
-        sqlx::query(MERGE_SQLITE).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+        sqlx::query(MERGE_SQLITE).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         // The command itself counts as one change; less than two means that there was nothing to merge.
         if changes(&mut w).await? - before < 2 {
             self.inner.unmerged.store(false, Relaxed);
@@ -167,7 +167,7 @@ impl Ledger {
 
 async fn changes(w: &mut Write) -> Result<i64, LedgerError> {
     let row = sqlx::query("SELECT total_changes() AS many")
-        .fetch_one(w.conn())
+        .fetch_one(w.conn().await?)
         .await
         .map_err(|e| failed("merging the search index", e))?;
     row.int("many")
@@ -193,10 +193,10 @@ pub(crate) async fn first_since(conn: &mut Conn, at: Timestamp) -> Result<Option
 
 async fn index_one(w: &mut Write, n: i64) -> Result<(), LedgerError> {
     let doing = "feeding the search index";
-    if let Some(action) = Action::load(w.conn(), ActionId(n)).await? {
-        let stored = content::payload(w.conn(), n, action.payload_version).await?;
+    if let Some(action) = Action::load(w.conn().await?, ActionId(n)).await? {
+        let stored = content::payload(w.conn().await?, n, action.payload_version).await?;
         let body = stored.value.as_deref().map(body_of).unwrap_or_default();
-        let people = sqlx::query(PEOPLE).bind(n).fetch_all(w.conn()).await.map_err(|e| failed(doing, e))?;
+        let people = sqlx::query(PEOPLE).bind(n).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
         let mut who = vec![action.who.clone(), action.email.clone()];
         for row in &people {
             who.push(row.text("email")?);
@@ -214,11 +214,11 @@ async fn index_one(w: &mut Write, n: i64) -> Result<(), LedgerError> {
             .bind(action.subject.clone())
             .bind(about)
             .bind(tags.join(" "))
-            .execute(w.conn())
+            .execute(w.conn().await?)
             .await
             .map_err(|e| failed(doing, e))?;
     }
-    sqlx::query(UNQUEUE).bind(n).execute(w.conn()).await.map_err(|e| failed(doing, e))?;
+    sqlx::query(UNQUEUE).bind(n).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! Open connections that are handed out and taken back at once.
 //!
 //! sqlx's own pool gives a connection back through a task of its own and begins and ends each transaction by further round
-//! trips to the connection's thread. An action's life has some two hundred statements; there that was most of its time.
+//! trips to the connection's thread.
 
 use crate::LedgerError;
-use crate::tx::{Conn, Durable, failed};
+use crate::script::{Answer, Broke, Said, trip};
+use crate::tx::{BEGIN_TOLD, COMMIT, Conn, Durable, failed};
 use sqlx::any::AnyConnectOptions;
 use sqlx::{ConnectOptions, Connection, raw_sql};
 use std::ops::{Deref, DerefMut};
@@ -141,10 +142,44 @@ impl Lease {
         Ok(())
     }
 
-    pub(crate) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        raw_sql("COMMIT").execute(&mut *self).await?;
-        self.in_transaction = false;
-        Ok(())
+    /// Says these in one trip. `begins`: a transaction that begins with it; `ends`: it is committed with it.
+    pub(crate) async fn say(
+        &mut self,
+        begins: Option<Durable>,
+        all: &[Said],
+        ends: bool,
+    ) -> Result<Vec<Answer>, Broke> {
+        let mut begin = None;
+        if let Some(durable) = begins {
+            if self.open.as_ref().is_some_and(|open| open.durable == durable) {
+                begin = Some(BEGIN_TOLD);
+            } else {
+                // SQLite obeys this pragma while it compiles it, so it must never be part of a statement that is kept.
+                let begun = self.transact_immediately(durable).await;
+                begun.map_err(|source| Broke { at: None, begun: false, source })?;
+            }
+        }
+        self.in_one(begin, all, ends.then_some(COMMIT)).await
+    }
+
+    /// Says `all` in one trip, beginning and ending a transaction with it where told so.
+    pub(crate) async fn in_one(
+        &mut self,
+        begin: Option<&'static str>,
+        all: &[Said],
+        end: Option<&'static str>,
+    ) -> Result<Vec<Answer>, Broke> {
+        // Before it is said: a caller that is dropped meanwhile leaves a transaction, too.
+        self.in_transaction |= begin.is_some();
+        let said = trip(&mut *self, begin, all, end).await;
+        match &said {
+            Ok(_) => self.in_transaction &= end.is_none(),
+            Err(broke) => {
+                self.in_transaction &= broke.begun;
+                self.broken |= !broke.begun && !matches!(broke.source, sqlx::Error::Database(_));
+            }
+        }
+        said
     }
 }
 

@@ -4,6 +4,7 @@
 //! for, a bounded time. Read-then-write always begins IMMEDIATE, so that the lock is held before the first read.
 
 use crate::LedgerError;
+use crate::script::{Answer, Said};
 use crate::slots::{Lease, Slots};
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, Connection as _, Executor};
@@ -35,12 +36,16 @@ impl Durable {
     /// What begins such a transaction on SQLite. `told`: the connection was told so already.
     pub(crate) fn begins_with(self, told: bool) -> &'static str {
         match (told, self) {
-            (true, _) => "BEGIN IMMEDIATE",
+            (true, _) => BEGIN_TOLD,
             (false, Durable::Full) => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
             (false, Durable::Rides) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
         }
     }
 }
+
+/// Begins where the connection was told already how to sync.
+pub(crate) const BEGIN_TOLD: &str = "BEGIN IMMEDIATE";
+pub(crate) const COMMIT: &str = "COMMIT";
 
 /// How long SQLite waits for another process inside one try, and how many tries a write gets.
 const BUSY_WAIT_MS: u32 = 1_500;
@@ -66,9 +71,14 @@ pub(crate) struct Pools {
     moved: watch::Sender<()>,
 }
 
-/// An open write transaction. Dropped without `commit` it is rolled back.
+/// A write transaction. It begins with the first thing that is said in it. Dropped without `commit` it is rolled back.
 pub(crate) struct Write {
     lease: Lease,
+    doing: &'static str,
+    /// Not begun yet; how its commit will be synced.
+    begins: Option<Durable>,
+    /// What nobody waits for an answer of: said with the next thing that is asked, at the latest with the commit.
+    later: Vec<Said>,
     moved: watch::Sender<()>,
     /// The journal's head as this transaction left it, once it was read.
     pub(crate) head: Option<crate::Head>,
@@ -77,14 +87,74 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    pub(crate) fn conn(&mut self) -> &mut Conn {
-        &mut self.lease
+    /// The connection, once everything was said that comes before.
+    pub(crate) async fn conn(&mut self) -> Result<&mut Conn, LedgerError> {
+        if self.begins.is_some() || !self.later.is_empty() {
+            self.trip(Vec::new(), false).await?;
+        }
+        Ok(&mut self.lease)
     }
-    pub(crate) async fn commit(self, doing: &'static str) -> Result<(), LedgerError> {
-        self.lease.commit().await.map_err(|e| failed(doing, e))?;
+
+    /// To be said before anything that comes after. Where it fails, the next thing said or the commit tells.
+    pub(crate) fn later(&mut self, said: Said) {
+        self.later.push(said);
+    }
+
+    /// Says these after what is to be said before, in one trip, and answers each.
+    pub(crate) async fn ask<const N: usize>(&mut self, script: [Said; N]) -> Result<[Answer; N], LedgerError> {
+        Ok(exactly(self.ask_all(script.into()).await?))
+    }
+
+    pub(crate) async fn ask_all(&mut self, script: Vec<Said>) -> Result<Vec<Answer>, LedgerError> {
+        self.trip(script, false).await
+    }
+
+    pub(crate) async fn commit(mut self, doing: &'static str) -> Result<(), LedgerError> {
+        self.doing = doing;
+        // Nothing was said: there is no transaction.
+        if self.begins.is_some() && self.later.is_empty() {
+            return Ok(());
+        }
+        self.trip(Vec::new(), true).await?;
         self.moved.send_replace(());
         Ok(())
     }
+
+    async fn trip(&mut self, script: Vec<Said>, ends: bool) -> Result<Vec<Answer>, LedgerError> {
+        let mut all = std::mem::take(&mut self.later);
+        let before = all.len();
+        all.extend(script);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.lease.say(self.begins, &all, ends).await {
+                Ok(mut answers) => {
+                    self.begins = None;
+                    return Ok(answers.split_off(before));
+                }
+                Err(broke) => {
+                    let begun = broke.begun;
+                    match broke.error(&mut all, self.doing) {
+                        LedgerError::Busy if !begun && tries < BEGIN_TRIES => {}
+                        error => {
+                            self.begins = self.begins.filter(|_| !begun);
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One answer for each statement.
+pub(crate) fn exactly<const N: usize>(answers: Vec<Answer>) -> [Answer; N] {
+    answers.try_into().unwrap_or_else(|_| unreachable!("each statement has its answer"))
+}
+
+/// Which engine a connection is of.
+pub(crate) fn engine_of(conn: &Conn) -> Engine {
+    if conn.backend_name() == "SQLite" { Engine::Sqlite } else { Engine::Postgres }
 }
 
 impl Pools {
@@ -134,14 +204,14 @@ impl Pools {
     async fn begin_postgres(&self, doing: &'static str) -> Result<Write, LedgerError> {
         let mut lease = self.writer.lease(doing).await?;
         lease.transact("BEGIN").await.map_err(|e| failed(doing, e))?;
-        Ok(self.begun(lease))
+        Ok(self.write_on(lease, doing, None))
     }
 
-    fn begun(&self, lease: Lease) -> Write {
-        Write { lease, moved: self.moved.clone(), head: None, intact: None }
+    fn write_on(&self, lease: Lease, doing: &'static str, begins: Option<Durable>) -> Write {
+        Write { lease, doing, begins, later: Vec::new(), moved: self.moved.clone(), head: None, intact: None }
     }
 
-    /// Begins a write with the write lock held.
+    /// A write with the write lock held from the first thing on that is said in it.
     pub(crate) async fn write(&self, doing: &'static str, durable: Durable) -> Result<Write, LedgerError> {
         if self.read_only {
             return Err(LedgerError::ReadOnly);
@@ -155,22 +225,13 @@ impl Pools {
                 let mut lease = self.writer.lease(doing).await?;
                 lease.keep(gate);
                 self.written.fetch_add(1, Ordering::Relaxed);
-                let mut tries = 0;
-                loop {
-                    tries += 1;
-                    match lease.transact_immediately(durable).await {
-                        Ok(()) => return Ok(self.begun(lease)),
-                        Err(e) => match failed(doing, e) {
-                            LedgerError::Busy if tries < BEGIN_TRIES => {}
-                            other => return Err(other),
-                        },
-                    }
-                }
+                Ok(self.write_on(lease, doing, Some(durable)))
             }
             Engine::Postgres => {
                 let mut w = self.begin_postgres(doing).await?;
                 // The head's row lock gives what IMMEDIATE gives on SQLite: one writer, and seq in commit order.
                 w.conn()
+                    .await?
                     .execute("SELECT seq FROM ledger_head WHERE one = 1 FOR UPDATE")
                     .await
                     .map_err(|e| failed(doing, e))?;
@@ -179,15 +240,31 @@ impl Pools {
         }
     }
 
+    fn begins_view(&self) -> &'static str {
+        match self.engine {
+            Engine::Sqlite => "BEGIN",
+            Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        }
+    }
+
     /// A read transaction: one view of the data over several statements.
     pub(crate) async fn read(&self, doing: &'static str) -> Result<Lease, LedgerError> {
         let mut lease = self.readers.lease(doing).await?;
-        let text = match self.engine {
-            Engine::Sqlite => "BEGIN",
-            Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        };
-        lease.transact(text).await.map_err(|e| failed(doing, e))?;
+        lease.transact(self.begins_view()).await.map_err(|e| failed(doing, e))?;
         Ok(lease)
+    }
+
+    /// One view of the data over statements that are said in one trip.
+    pub(crate) async fn view(
+        &self,
+        doing: &'static str,
+        mut script: Vec<Said>,
+    ) -> Result<(Vec<Answer>, Lease), LedgerError> {
+        let mut lease = self.readers.lease(doing).await?;
+        match lease.in_one(Some(self.begins_view()), &script, Some(COMMIT)).await {
+            Ok(answers) => Ok((answers, lease)),
+            Err(broke) => Err(broke.error(&mut script, doing)),
+        }
     }
 
     /// A reader outside a transaction.
@@ -265,11 +342,6 @@ pub(crate) fn failed(doing: &'static str, source: sqlx::Error) -> LedgerError {
         _ if code == "55P03" || code == "40001" || code == "40P01" => LedgerError::Busy,
         _ => LedgerError::Database { doing, source },
     }
-}
-
-/// Whether a statement failed because a row with the same unique value exists.
-pub(crate) fn is_unique(source: &sqlx::Error) -> bool {
-    matches!(source, sqlx::Error::Database(e) if e.is_unique_violation())
 }
 
 /// Declares the module's statements, each a constant, and the list of them that the PostgreSQL test prepares.
@@ -366,8 +438,10 @@ impl Pools {
     /// The schema as it stands under this write's lock.
     pub(crate) async fn schema_in(&self, w: &mut Write) -> Result<i64, LedgerError> {
         match self.engine {
-            Engine::Sqlite => number(w.conn(), "PRAGMA user_version").await,
-            Engine::Postgres => number(w.conn(), "SELECT version FROM schema_version WHERE one = 1 FOR UPDATE").await,
+            Engine::Sqlite => number(w.conn().await?, "PRAGMA user_version").await,
+            Engine::Postgres => {
+                number(w.conn().await?, "SELECT version FROM schema_version WHERE one = 1 FOR UPDATE").await
+            }
         }
         .map_err(|e| failed("reading the ledger's schema number", e))
     }
@@ -376,7 +450,7 @@ impl Pools {
         if self.engine == Engine::Sqlite {
             let text = format!("PRAGMA user_version = {schema}; PRAGMA application_id = {APPLICATION_ID};");
             sqlx::raw_sql(sqlx::AssertSqlSafe(text))
-                .execute(w.conn())
+                .execute(w.conn().await?)
                 .await
                 .map_err(|e| failed("marking the ledger's schema", e))?;
         }

@@ -2,6 +2,7 @@
 //! journal is.
 
 use crate::configured::Configured;
+use crate::dossier::Dossier;
 use crate::journal::{self, Stored};
 use crate::proof::{self, broken_part, is_open};
 use crate::rows::{Action, Get, action_columns, hex};
@@ -88,7 +89,8 @@ async fn one(
         let why = "its idempotency key is not that of its action key";
         keep(broken, id, Err(LedgerError::corrupt("action", id, why)))?;
     }
-    let told = match proof::journal_of(conn, action).await {
+    let rows = Dossier::read(conn, id).await?;
+    let told = match proof::journal_of(&rows, action) {
         Ok(told) => told,
         Err(error) => {
             keep(broken, id, Err(error))?;
@@ -99,11 +101,11 @@ async fn one(
             };
             keep(broken, id, sealed)?;
             keep(broken, id, wires(conn, action, None).await)?;
-            return keep(broken, id, content::conversation(conn, action).await.map(|_| ()));
+            return keep(broken, id, rows.conversation(action).map(|_| ()));
         }
     };
     let open = is_open(action.standing.state);
-    let payloads = match proof::payloads_of(conn, action, &told, open).await {
+    let payloads = match proof::payloads_of(conn, &rows, action, &told, open).await {
         Ok(payloads) => Some(payloads),
         Err(error) => {
             keep(broken, id, Err(error))?;
@@ -114,13 +116,13 @@ async fn one(
         keep(broken, id, content::sealed(conn, action).await.map(|_| ()))?;
     }
     keep(broken, id, wires(conn, action, Some(&told)).await)?;
-    keep(broken, id, content::conversation(conn, action).await.map(|_| ()))?;
+    keep(broken, id, rows.conversation(action).map(|_| ()))?;
     for error in beside::holds(conn, action, &told, payloads.as_deref()).await? {
         keep(broken, id, Err(error))?;
     }
-    keep(broken, id, proof::approvals_of(conn, action, &told, roster).await.map(|_| ()))?;
-    keep(broken, id, proof::attempts_of(conn, action, &told).await)?;
-    keep(broken, id, proof::words_of(conn, action, &told, roster).await)
+    keep(broken, id, proof::approvals_of(&rows, action, &told, roster).map(|_| ()))?;
+    keep(broken, id, proof::attempts_of(&rows, action, &told))?;
+    keep(broken, id, proof::words_of(&rows, action, &told, roster))
 }
 
 /// Every stored wire against its hash and the approval that first brought it, and the current one against what the action

@@ -52,13 +52,26 @@ const HOT: [(&str, &str); 51] = [
     ("revise", "WAITING_FOR"),
     ("search", "FIRST_SINCE"),
     ("next", "NEXT_DUE"),
+    ("next", "FOLLOWS"),
+    ("next", "HELD"),
+    ("next", "SYNCED"),
+    ("rules", "WAITS"),
 ];
 
 /// Lines of a plan that walk a table from end to end. Walking an index that holds only what is asked for (a partial one)
 /// or what a subquery already bounded is none.
 fn walks(plan: &[String]) -> Vec<&String> {
-    const SMALL: [&str; 6] =
-        ["attempts_open", "actions_due", "actions_expiring", "filings_due", "SCAN requests", "SCAN capped"];
+    const SMALL: [&str; 8] = [
+        "attempts_open",
+        "actions_due",
+        "actions_expiring",
+        "filings_due",
+        "SCAN requests",
+        "SCAN capped",
+        "SCAN CONSTANT ROW",
+        // Only whether there is a first one.
+        "SCAN index_queue",
+    ];
     // All actions of an environment are a whole table, too.
     let walk = |l: &&String| l.starts_with("SCAN") || l.contains("actions_page (environment=?)");
     plan.iter().filter(|l| walk(l) && !SMALL.iter().any(|s| l.contains(s))).collect()

@@ -257,7 +257,7 @@ impl Stage {
             payload_version: s.sealed.version(),
             payload_hash: s.sealed.hash(),
             wire_hash: wire.hash(),
-            account: s.account,
+            account: s.destination.account,
             conversation: s.detail.conversation.as_ref().map(Conversation::hash),
         };
         let now = self.now();

@@ -20,12 +20,7 @@ pub(crate) const FROZEN: &str = "frozen";
 /// Setting by which the ledger knows that it is a backup copy; the ledger writes it, adoption empties it.
 const BACKUP_MARK: &str = "backup";
 /// Setting that holds the last [`Adopted`].
-const ADOPTED: &str = "adopted";
-/// Journal rows that ride on a later sync: an anchor on one of them would freeze a ledger that merely lost its last
-/// milliseconds in a power cut.
-const RIDES: [&str; 5] = ["claimed", "repeated", "filing", "destination_paused", "destination_resumed"];
-/// So many rows are looked through at a time.
-const NEWS: u32 = 1000;
+pub(crate) const ADOPTED: &str = "adopted";
 /// A source that tells no time of a request is expected to deliver again within this time after an adoption.
 const REDELIVERED_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 /// The finding a person clears to say that an action of a restored ledger was not sent.
@@ -129,6 +124,23 @@ pub struct Adopted {
 }
 
 impl Adopted {
+    /// This, where the other copy may have sent that action; see [`may_have_been_sent`].
+    pub(crate) fn knew(self, detail: &Detail) -> Option<Adopted> {
+        if detail.record.id().0 <= self.last_action {
+            return Some(self);
+        }
+        // A conversation that came later than the action says nothing about when the request was first known.
+        let replaced = |row: &JournalRow| row.entry.fact["details"]["news"] == true || row.kind == "redrafted";
+        let told = detail.conversation.as_ref().filter(|_| !detail.journal.iter().any(replaced));
+        let received = told.and_then(|told| told.received_at);
+        let created = detail.record.row.created_at;
+        let known_before = match received {
+            Some(received) => received <= self.at,
+            None => created < self.at.plus(REDELIVERED_WITHIN),
+        };
+        known_before.then_some(self)
+    }
+
     /// Whether the action's journal holds a person's word from after this adoption that it was not sent.
     pub(crate) fn word_since(&self, detail: &Detail) -> bool {
         detail.journal.iter().any(|row| {
@@ -285,19 +297,6 @@ impl Core {
         Ok(adopted.word_since(&detail))
     }
 
-    /// Raises the anchor to the newest row after `after` that is certainly on disk, so that a copy of the file from before an
-    /// undo or a rejection shows too. Answers up to which row it looked.
-    pub(crate) async fn anchor_news(&self, after: i64) -> Result<i64, Failure> {
-        if self.ledger.head().await?.seq <= after {
-            return Ok(after);
-        }
-        let rows = self.ledger.journal_after(after, NEWS).await?;
-        if let Some(row) = rows.iter().rev().find(|row| !RIDES.contains(&row.kind.as_str())) {
-            self.raise_anchor(&Head { seq: row.entry.seq, hash: row.hash }).await?;
-        }
-        Ok(rows.last().map_or(after, |row| row.entry.seq))
-    }
-
     /// Raises the anchor to this head, unless it is further on already.
     pub(crate) async fn raise_anchor(&self, head: &Head) -> Result<(), Failure> {
         let ours = at(&self.ledger, head, &self.home);
@@ -319,21 +318,17 @@ impl Core {
 /// ledger that was taken over; and every later one whose request is older than that, as the other copy may have known it,
 /// too, and a source that delivers it again gets a new number for it.
 pub(crate) async fn may_have_been_sent(ledger: &Ledger, action: ActionId) -> Result<Option<Adopted>, Failure> {
-    let Some(text) = ledger.setting(ADOPTED).await? else { return Ok(None) };
-    let adopted: Adopted =
-        serde_json::from_str(&text).map_err(|_| Failure::integrity("the record of what was adopted cannot be read"))?;
-    if action.0 <= adopted.last_action {
-        return Ok(Some(adopted));
+    match adopted(ledger.setting(ADOPTED).await?.as_deref())? {
+        None => Ok(None),
+        Some(adopted) if action.0 <= adopted.last_action => Ok(Some(adopted)),
+        Some(adopted) => Ok(adopted.knew(&ledger.detail(action).await?)),
     }
-    let detail = ledger.detail(action).await?;
-    // A conversation that came later than the action says nothing about when the request was first known.
-    let replaced = |row: &JournalRow| row.entry.fact["details"]["news"] == true || row.kind == "redrafted";
-    let told = detail.conversation.as_ref().filter(|_| !detail.journal.iter().any(replaced));
-    let received = told.and_then(|told| told.received_at);
-    let created = detail.record.row.created_at;
-    let known_before = match received {
-        Some(received) => received <= adopted.at,
-        None => created < adopted.at.plus(REDELIVERED_WITHIN),
+}
+
+/// What stands in the setting [`ADOPTED`].
+pub(crate) fn adopted(stored: Option<&str>) -> Result<Option<Adopted>, Failure> {
+    let read = |text| {
+        serde_json::from_str(text).map_err(|_| Failure::integrity("the record of what was adopted cannot be read"))
     };
-    Ok(known_before.then_some(adopted))
+    stored.map(read).transpose()
 }

@@ -41,10 +41,12 @@ use crate::failure::Failure;
 use crate::home::LIVE;
 use crate::keychain::{Passphrase, Presence, SANDBOX, Signer};
 use crate::run::Dispatcher;
+use crate::settings::{is_on, sending_key};
 use crate::view::{ActionDoc, FindingDoc};
 use countersign_domain::{ActionId, ActionKey, Payload, State, Timestamp};
 use countersign_ledger::{ActionRecord, Detail, Ledger, PageFilter};
 use document::Beside;
+use risks::adopted_before;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use words::Scene;
@@ -229,8 +231,9 @@ impl Desk {
     /// The findings this payload would have, without storing anything.
     pub async fn findings(&self, id: ActionId, payload: serde_json::Value) -> Result<Vec<FindingDoc>, Failure> {
         let (_, payload, detail) = self.as_edited(id, payload).await?;
+        let around = self.around(&detail, Some(&payload)).await?;
         // Nothing was cleared for a version that does not exist yet.
-        self.findings_of(&detail, &payload, detail.record.row.payload_version + 1).await
+        self.findings_of(&detail, &payload, detail.record.row.payload_version + 1, &around).await
     }
 
     async fn as_edited(&self, id: ActionId, value: serde_json::Value) -> Result<(ActionKey, Payload, Detail), Failure> {
@@ -259,12 +262,15 @@ impl Desk {
         let record = &detail.record;
         let row = &record.row;
         let shown = detail.payloads.iter().rev().find(|p| p.version == row.payload_version);
-        let findings = match shown.and_then(|p| p.payload.as_ref()) {
-            Some(payload) => self.findings_of(detail, payload, row.payload_version).await?,
+        let payload = shown.and_then(|p| p.payload.as_ref());
+        let around = self.around(detail, payload).await?;
+        let findings = match payload {
+            Some(payload) => self.findings_of(detail, payload, row.payload_version, &around).await?,
             None => Vec::new(),
         };
         // A destination that was removed or broke has no contract to show; the action is shown all the same.
-        let connector = self.core.destinations.connector(&row.destination).await.ok();
+        let destination = around.destinations.iter().find(|d| d.name == row.destination);
+        let connector = destination.and_then(|d| Some((d, self.core.destinations.connect(d).ok()?)));
         let contract = connector.as_ref().and_then(|(_, c)| c.contract(&row.effect));
         let in_words = connector.as_ref().zip(contract).map(|((destination, _), contract)| {
             contract_in_words(&row.destination, &destination.kind, &row.effect, contract)
@@ -279,7 +285,7 @@ impl Desk {
             answer_timeout: connector.as_ref().map(|(_, c)| c.answer_timeout()).unwrap_or_default(),
             after: after.as_ref(),
             beside: match row.standing.state {
-                State::Approved => self.ledger().beside(row.id, self.now()).await?.first().copied(),
+                State::Approved => around.beside,
                 _ => None,
             },
             filing: detail.filing.as_ref(),
@@ -287,13 +293,14 @@ impl Desk {
                 .as_ref()
                 .and_then(|(destination, _)| destination.paused.as_ref())
                 .filter(|paused| paused.lasts(self.now())),
-            adopted: self.core.may_have_been_sent(row.id).await?.is_some(),
+            adopted: adopted_before(&around, detail)?.is_some(),
             attempt_open: detail.attempts.iter().any(|a| a.closed_at.is_none()),
             scheduled: self.scheduled(detail),
             now: self.now(),
         };
-        let sending = self.core.settings.sending(&row.environment).await?;
-        let checked = self.checked(detail).await?.map_or_else(|| "not_checked".to_owned(), |c| c.result);
+        let stored = around.settings.get(&sending_key(&row.environment));
+        let sending = is_on(&row.environment, stored.map(String::as_str));
+        let checked = risks::checked_of(&around, detail).map_or_else(|| "not_checked".to_owned(), |c| c.result);
         let beside = Beside { scene, findings, contract: in_words, checked, sending };
         Ok(document::action_doc(detail, &self.core.owner.0, beside))
     }

@@ -132,9 +132,15 @@ impl Destinations {
     /// The connector with a login that is good now. The inner error: why there is none; nothing is the matter with the
     /// program then.
     pub async fn reach(&self, name: &str) -> Signed<Reached> {
-        let (record, connector) = self.connector(name).await?;
+        let (record, _) = self.connector(name).await?;
+        self.reach_row(record).await
+    }
+
+    /// The same of a row that was just read.
+    pub(crate) async fn reach_row(&self, record: DestinationRecord) -> Signed<Reached> {
+        let connector = self.connect(&record)?;
         let user = user_name(&record)?;
-        let login = self.sign_ins.login(name, &user, connector.oauth()).await?;
+        let login = self.sign_ins.login(&record.name, &user, connector.oauth()).await?;
         Ok(login.map(|login| Reached { record, connector, login }))
     }
 

@@ -73,8 +73,7 @@ impl Worker {
     pub(crate) async fn attempt(&self, claim: Claim, asked: Asked) -> Result<Standing, Failure> {
         testpoint("after_verify").await;
         let began = Began::now();
-        let key = claim.order.key();
-        let reached = match self.core.destinations.reach(&key.destination).await {
+        let reached = match self.core.destinations.reach_row(claim.destination.clone()).await {
             Ok(Ok(reached)) => reached,
             Ok(Err(none)) => return self.not_sent(&claim, none.not_sent()).await,
             Err(failure) => {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::testpoint::testpoint;
 use countersign_connectors::Filing as Filed;
 use countersign_domain::{ActionId, Echo, ReceiptKind, State, Timestamp};
-use countersign_ledger::{Filing, PageFilter};
+use countersign_ledger::{Filing, FirstFiling, PageFilter};
 use std::time::Duration;
 
 const WAITING: &str = "waiting";
@@ -33,10 +33,16 @@ impl Core {
             return Ok(());
         }
         let now = self.clock.now();
-        let none = self.destinations.made(destination).is_some_and(|connector| !connector.has_copies());
-        let (state, text, next) =
-            if none { (NOT_NEEDED, NO_COPY, None) } else { (WAITING, "The copy is filed next.", Some(now)) };
-        Ok(self.ledger.put_filing(action, state, text, next, now).await?)
+        let first = self.first_filing(destination, now);
+        Ok(self.ledger.put_filing(action, first.state, first.text, first.next_at, now).await?)
+    }
+
+    /// What is said of the copy when its action is accepted.
+    pub(crate) fn first_filing(&self, destination: &str, now: Timestamp) -> FirstFiling<'static> {
+        match self.destinations.made(destination).is_some_and(|connector| !connector.has_copies()) {
+            true => FirstFiling { state: NOT_NEEDED, text: NO_COPY, next_at: None },
+            false => FirstFiling { state: WAITING, text: "The copy is filed next.", next_at: Some(now) },
+        }
     }
 
     /// Finds accepted actions whose follow-up was cut off by a crash.

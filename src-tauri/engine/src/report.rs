@@ -18,6 +18,8 @@ pub struct TickReport {
     pub refused: Vec<(ActionId, Failure)>,
     pub failures: Vec<Failure>,
     pub indexed: usize,
+    /// An outcome is to be told to its source.
+    pub(crate) to_tell: bool,
     pub frozen: Option<Frozen>,
     /// Environments whose sending is off although something in them is approved.
     pub held_back: Vec<String>,

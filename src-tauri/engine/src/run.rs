@@ -14,7 +14,7 @@ use crate::testpoint::{past_the_lock, testpoint};
 use crate::unwritten::Ending;
 use countersign_domain::policy::person_may_repeat;
 use countersign_domain::{ActionId, Standing, State, Timestamp, WorkerId};
-use countersign_ledger::{Claim, ClaimRequest, Claimed, PageFilter, Rules};
+use countersign_ledger::{Claim, ClaimRequest, Claimed, Follows, Rules};
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl Dispatcher {
         let mut telling = self.telling.lock().await;
         while telling.try_join_next().is_some() {}
         // A copy of a home that was moved on tells nobody anything.
-        if report.frozen.is_some() || !telling.is_empty() {
+        if report.frozen.is_some() || !report.to_tell || !telling.is_empty() {
             return;
         }
         let core = self.core.clone();
@@ -177,9 +177,13 @@ impl Dispatcher {
         if tokio::time::timeout(LAST_WORDS, last).await.is_err() {
             tracing::warn!("stopped while an attempt was under way; the next start finds it");
         }
-        if self.core.check_anchor().await.is_ok_and(|frozen| frozen.is_none())
-            && let Err(failure) = self.anchor_news().await
-        {
+        let last_anchor = async {
+            match self.core.check_anchor().await {
+                Ok(None) => self.anchor_news(&self.follows(&[]).await?).await,
+                Ok(Some(_)) | Err(_) => Ok(()),
+            }
+        };
+        if let Err(failure) = last_anchor.await {
             tracing::error!(code = failure.code.word(), "the anchor could not be raised: {failure}");
         }
     }
@@ -251,7 +255,8 @@ impl Dispatcher {
                 Failure::conflict("this destination does not promise to recognise a repeat any more").on(action)
             );
         }
-        match self.claim(&self.core.ledger.rules().await?, Some(action), true).await? {
+        let rules = self.core.ledger.rules(self.core.clock.now()).await?;
+        match self.claim(&rules, Some(action), true).await? {
             Claimed::Claimed(claim) => self.worker.attempt(*claim, Asked::ByPerson).await,
             Claimed::Refused { action, why } => Err(refused(action, &why)),
             Claimed::None => Err(Failure::conflict("it cannot be finished now").on(action)),
@@ -286,8 +291,10 @@ impl Dispatcher {
             let left = self.core.ledger.open_attempts().await?.iter().any(|open| open.worker != self.name);
             self.recovered.store(!left, Ordering::SeqCst);
         }
-        report.expired.extend(self.core.ledger.expire_due(now).await?);
-        let rules = rules.insert(self.core.ledger.rules().await?);
+        let rules = rules.insert(self.core.ledger.rules(now).await?);
+        if rules.expires {
+            report.expired.extend(self.core.ledger.expire_due(now).await?);
+        }
         report.frozen = rules.frozen().map(Frozen::stored);
         if report.frozen.is_some() {
             return Ok(0);
@@ -296,7 +303,7 @@ impl Dispatcher {
         let mut begun = self.repeats_and_looks(report, rules).await?;
         if report.looked.len() > asked || begun > 0 {
             // Asking takes its time; a device may have come meanwhile.
-            *rules = self.core.ledger.rules().await?;
+            *rules = self.core.ledger.rules(self.core.clock.now()).await?;
         }
         while self.running.lock().await.tasks.len() < PARALLEL {
             testpoint("before_claim").await;
@@ -328,6 +335,9 @@ impl Dispatcher {
 
     async fn repeats_and_looks(&self, report: &mut TickReport, rules: &Rules) -> Result<usize, Failure> {
         let mut begun = 0;
+        if !rules.to_ask {
+            return Ok(0);
+        }
         let now = self.core.clock.now();
         let mut due = self.core.ledger.unknown_due(now).await?;
         let mut resting = self.resting.lock().await;
@@ -487,43 +497,39 @@ impl Dispatcher {
     }
 
     async fn try_after(&self, report: &mut TickReport, rules: Option<&Rules>) -> Result<(), Failure> {
-        report.frozen = self.core.frozen().await?;
+        let mut off = rules.map(|rules| self.environments(rules)).unwrap_or_default();
+        off.retain(|environment| !rules.is_some_and(|rules| is_on(environment, rules.sending(environment))));
+        let follows = self.follows(&Vec::from_iter(off)).await?;
+        report.frozen = follows.frozen.as_deref().map(Frozen::stored);
         if report.frozen.is_none() {
-            self.anchor_news().await?;
-            report.filed = self.core.file_due(FILINGS_PER_TICK).await?;
+            self.anchor_news(&follows).await?;
+            if follows.filings {
+                report.filed = self.core.file_due(FILINGS_PER_TICK).await?;
+            }
         }
+        // Where nothing waits the index is merged.
         report.indexed = self.core.ledger.feed_search_index(INDEX_PER_TICK).await?;
-        if let Some(rules) = rules {
-            report.held_back = self.held_back(rules).await?;
-        }
+        report.held_back = follows.held;
+        report.to_tell = follows.outcomes;
         if report.is_idle() {
             self.core.ledger.checkpoint_in_idle().await?;
         }
         Ok(())
     }
 
-    async fn anchor_news(&self) -> Result<(), Failure> {
-        let seen = self.anchored.load(Ordering::SeqCst);
-        self.anchored.store(self.core.anchor_news(seen).await?, Ordering::SeqCst);
-        Ok(())
+    async fn follows(&self, off: &[String]) -> Result<Follows, Failure> {
+        let anchored = self.anchored.load(Ordering::SeqCst);
+        Ok(self.core.ledger.follows(anchored, off, self.core.clock.now()).await?)
     }
 
-    async fn held_back(&self, rules: &Rules) -> Result<Vec<String>, Failure> {
-        let mut off = Vec::new();
-        for environment in self.environments(rules) {
-            if is_on(&environment, rules.sending(&environment)) {
-                continue;
-            }
-            let filter = PageFilter {
-                environment: Some(environment.clone()),
-                states: vec![State::Approved],
-                oldest_first: false,
-            };
-            if !self.core.ledger.page(&filter, None, 1).await?.rows.is_empty() {
-                off.push(environment);
-            }
+    /// Raises the anchor to the newest row that is certainly on disk, so that a copy of the file from before an undo or a
+    /// rejection shows too.
+    async fn anchor_news(&self, follows: &Follows) -> Result<(), Failure> {
+        if let Some(synced) = &follows.synced {
+            self.core.raise_anchor(synced).await?;
+            self.anchored.store(synced.seq, Ordering::SeqCst);
         }
-        Ok(off)
+        Ok(())
     }
 }
 

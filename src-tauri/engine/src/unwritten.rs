@@ -160,7 +160,7 @@ impl Unwritten {
             Unwritten::Ending(claim, Ending::Closed { outcome: Outcome::NotSent(why), .. }) if why.pauses => {
                 pause(core, claim, why).await?;
             }
-            Unwritten::Ending(claim, Ending::Closed { outcome: Outcome::Accepted(_), .. } | Ending::Found(_)) => {
+            Unwritten::Ending(claim, Ending::Found(_)) => {
                 core.begin_filing(claim.action, &claim.order.key().destination).await?;
             }
             Unwritten::Late { action, outcome: Outcome::Accepted(_), .. } => {
@@ -191,7 +191,8 @@ async fn close(
         Outcome::Unclear(_) if claim.standing.attempts > 0 => backoff(claim.standing.attempts.saturating_add(1), None),
         Outcome::Accepted(_) | Outcome::Refused(_) | Outcome::Unclear(_) => Duration::ZERO,
     };
-    core.ledger.close_attempt(claim, outcome, evidence, now.plus(wait), now).await
+    let filing = core.first_filing(&claim.destination.name, now);
+    core.ledger.close_attempt_and_file(claim, outcome, evidence, now.plus(wait), Some(filing), now).await
 }
 
 /// Pauses the destination: for a while where it could not be reached, until a person signs in where the login failed.

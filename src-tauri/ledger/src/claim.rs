@@ -2,12 +2,13 @@
 //! everything it rests on is proven again.
 
 use crate::close::Closing;
+use crate::configured::ToldSince;
 use crate::dossier::Dossier;
 use crate::proof::{self, Proven, broken_part};
 use crate::rows::{Action, Get, read_json, skip_damaged, to_json};
-use crate::script::{Said, say};
+use crate::script::{Answer, Said, say, trip};
 use crate::tx::{Conn, Durable, Write, exactly, failed, statements};
-use crate::types::{Claim, ClaimRequest, Claimed, OpenAttempt, RefusedClaim};
+use crate::types::{Claim, ClaimRequest, Claimed, DestinationRecord, OpenAttempt, RefusedClaim};
 use crate::{Conflict, Ledger, LedgerError, apply, approvers, close, content, directory, journal, news};
 use countersign_domain::countersigned::Candidate;
 use countersign_domain::{
@@ -67,16 +68,20 @@ impl Ledger {
     /// nothing moves. Durable together with the crossing, which follows before anything can be seen outside.
     pub async fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claimed, LedgerError> {
         // Looked at without the write lock first: most ticks find nothing.
-        {
+        let first = {
             let mut tx = self.pools().bare("looking for what is due").await?;
-            if due(&mut tx, request).await?.is_empty() {
-                return Ok(Claimed::None);
-            }
+            let Some(first) = due(&mut tx, request).await?.into_iter().next() else { return Ok(Claimed::None) };
             self.configured_once(&mut tx).await.or_else(|e| broken_part(e, ActionId(0)).map(|_| ()))?;
-        }
+            first
+        };
         let mut w = self.pools().write("claiming an action", Durable::Rides).await?;
-        let Some(n) = due(w.conn().await?, request).await?.into_iter().next() else { return Ok(Claimed::None) };
-        self.take(w, n, Fact::Claimed, request).await
+        let mut wanted = Wanted::read(self, &mut w, first, request).await?;
+        if !wanted.is_due {
+            // Somebody was first. What is due now is known under the lock.
+            let Some(next) = due(w.conn().await?, request).await?.into_iter().next() else { return Ok(Claimed::None) };
+            wanted = Wanted::read(self, &mut w, next, request).await?;
+        }
+        self.take(w, wanted, Fact::Claimed, request).await
     }
 
     /// Repeats an unknown action under the same key: it goes in progress, in doubt. An expired approval is no bar.
@@ -94,18 +99,20 @@ impl Ledger {
                 return Ok(Claimed::None);
             }
         }
-        self.take(w, action, Fact::Repeated, request).await
+        let wanted = Wanted::read(self, &mut w, action, request).await?;
+        self.take(w, wanted, Fact::Repeated, request).await
     }
 
     async fn take(
         &self,
         mut w: Write,
-        n: ActionId,
+        wanted: Wanted,
         fact: Fact,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, LedgerError> {
-        let checked = self.check(&mut w, n, &fact, request).await;
-        let (current, order) = match checked {
+        let n = wanted.n;
+        let checked = self.check(&mut w, &wanted, &fact, request).await;
+        let (current, order, destination) = match checked {
             Ok(Ok(good)) => good,
             Ok(Err(why)) => {
                 // The number was raised while it was under way: left approved, it would wait for ever.
@@ -155,6 +162,7 @@ impl Ledger {
             row_version: next.row_version,
             noted,
             head,
+            destination,
         })))
     }
 
@@ -302,6 +310,9 @@ impl Ledger {
     }
 }
 
+/// An action that may be claimed, the order made of it, and where it goes.
+type Proof = (Action, Countersigned, DestinationRecord);
+
 fn candidate(
     action: &Action,
     proven: Proven,
@@ -326,31 +337,26 @@ impl Ledger {
     async fn check(
         &self,
         w: &mut Write,
-        n: ActionId,
+        wanted: &Wanted,
         fact: &Fact,
         request: &ClaimRequest<'_>,
-    ) -> Result<Result<(Action, Countersigned), NotCountersigned>, LedgerError> {
-        let since = self.told_since();
-        let mut script: Vec<Said> = Dossier::said(n).into();
-        script.extend([since.said(), say!("reading what an action rests on", RESTS_ON, n.0)]);
-        let mut answers = w.ask_all(script).await?;
-        let [told_since, rests_on] = exactly(answers.split_off(Dossier::SAID));
-        let rows = Dossier::of(n, answers);
+    ) -> Result<Result<Proof, NotCountersigned>, LedgerError> {
+        let (n, rows) = (wanted.n, &wanted.rows);
         let current = rows.action()?;
         countersign_domain::advance(&current.standing, fact)?;
         let key = current.need_key()?.idempotency_key(request.secret);
         if current.idempotency_key.as_ref() != Some(&key) {
             return Err(LedgerError::corrupt("action", n, "its idempotency key is not that of its action key"));
         }
-        let configured = since.answered(self, &told_since)?;
-        let proven = proof::prove(w.conn().await?, &rows, &current, request.roster).await?;
+        let configured = wanted.since.answered(self, &wanted.told_since)?;
+        let proven = proof::prove(w.conn().await?, rows, &current, request.roster).await?;
         // Proven with its journal up to the head, it is as it was written down.
         w.head = Some(rows.head()?);
         w.intact = Some((current.n, current.row_version));
         for approval in &proven.approvals {
             configured.device_counts(approval)?;
         }
-        let settings = settings_of(&current, &proven, &rests_on.rows)?;
+        let settings = settings_of(&current, &proven, &wanted.rests_on.rows)?;
         configured.settings_hold(&current.environment, &settings)?;
         let stored = rows
             .destination()?
@@ -369,7 +375,37 @@ impl Ledger {
             request.now,
             *fact == Fact::Claimed,
         );
-        Ok(order.map(|order| (current, order)))
+        Ok(order.map(|order| (current, order, stored)))
+    }
+}
+
+/// All that a claim of one action is judged by, read in one trip under the write lock.
+struct Wanted {
+    n: ActionId,
+    /// Still due, reachable and free to go.
+    is_due: bool,
+    rows: Dossier,
+    rests_on: Answer,
+    since: ToldSince,
+    told_since: Answer,
+}
+
+impl Wanted {
+    async fn read(
+        ledger: &Ledger,
+        w: &mut Write,
+        n: ActionId,
+        request: &ClaimRequest<'_>,
+    ) -> Result<Wanted, LedgerError> {
+        let since = ledger.told_since();
+        let mut script: Vec<Said> = Dossier::said(n).into();
+        script.extend([since.said(), say!("reading what an action rests on", RESTS_ON, n.0)]);
+        script.extend(request.reach.iter().map(|destination| said_due(destination, 1, n, request.now)));
+        let mut answers = w.ask_all(script).await?;
+        let mut more = answers.split_off(Dossier::SAID);
+        let is_due = more.split_off(2).iter().any(|answer| answer.first().is_some());
+        let [told_since, rests_on] = exactly(more);
+        Ok(Wanted { n, is_due, rows: Dossier::of(n, answers), rests_on, since, told_since })
     }
 }
 
@@ -417,6 +453,11 @@ async fn beside(conn: &mut Conn, action: ActionId, now: Timestamp) -> Result<Vec
     rows.iter().map(|row| row.int("n").map(ActionId)).collect()
 }
 
+/// `only`: one action's number, or zero for any.
+fn said_due(destination: &str, most: i64, only: ActionId, now: Timestamp) -> Said {
+    say!("looking for what is due", DUE, destination, now.millis(), most, only.0)
+}
+
 /// What may be claimed now, the longest waiting first.
 async fn due(conn: &mut Conn, request: &ClaimRequest<'_>) -> Result<Vec<ActionId>, LedgerError> {
     if let Some(only) = request.only
@@ -425,16 +466,12 @@ async fn due(conn: &mut Conn, request: &ClaimRequest<'_>) -> Result<Vec<ActionId
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
-    for destination in request.reach {
-        let rows = sqlx::query(DUE)
-            .bind(destination.clone())
-            .bind(request.now.millis())
-            .bind(request.skip.len() as i64 + 1)
-            .bind(request.only.map_or(0, |a| a.0))
-            .fetch_all(&mut *conn)
-            .await
-            .map_err(|e| failed("looking for what is due", e))?;
-        for row in &rows {
+    let (most, only) = (request.skip.len() as i64 + 1, request.only.unwrap_or(ActionId(0)));
+    let mut script: Vec<Said> =
+        request.reach.iter().map(|destination| said_due(destination, most, only, request.now)).collect();
+    let answers = trip(conn, None, &script, None).await;
+    for answer in answers.map_err(|broke| broke.error(&mut script, "looking for what is due"))? {
+        for row in &answer.rows {
             let n = ActionId(row.int("n")?);
             if !request.skip.contains(&n) {
                 found.push((row.int("not_before")?, n));

@@ -5,8 +5,8 @@ use crate::proof::{evidence_digest, kept_digest};
 use crate::rows::{Action, Get, read_json, to_json};
 use crate::script::{Answer, Said, say};
 use crate::tx::{Durable, Write, failed, statements};
-use crate::types::{Claim, Waits};
-use crate::{Conflict, Ledger, LedgerError, apply, content};
+use crate::types::{Claim, FirstFiling, Waits};
+use crate::{Conflict, Ledger, LedgerError, apply, content, followup};
 use countersign_domain::{ActionId, AttemptId, Fact, Outcome, Receipt, Standing, State, Timestamp};
 use serde_json::{Value, json};
 
@@ -30,6 +30,19 @@ impl Ledger {
         not_before: Timestamp,
         now: Timestamp,
     ) -> Result<Standing, LedgerError> {
+        self.close_attempt_and_file(claim, outcome, evidence, not_before, None, now).await
+    }
+
+    /// The same; an acceptance begins the filing of its copy with it, unless one was begun before.
+    pub async fn close_attempt_and_file(
+        &self,
+        claim: &Claim,
+        outcome: &Outcome,
+        evidence: &Value,
+        not_before: Timestamp,
+        filing: Option<FirstFiling<'_>>,
+        now: Timestamp,
+    ) -> Result<Standing, LedgerError> {
         let doing = "closing an attempt";
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let kept = json!({ "outcome": outcome, "evidence": evidence });
@@ -38,7 +51,8 @@ impl Ledger {
             Outcome::Refused(_) | Outcome::NotSent(_) | Outcome::Unclear(_) => None,
         };
         let closing = Closing::new(claim, outcome.name(), &kept, receipt, now);
-        let (current, [closed]) = Action::take_and(&mut w, claim.action, [closing.said()]).await?;
+        let script = [closing.said(), say!(doing, followup::FILING, claim.action.0)];
+        let (current, [closed, filed]) = Action::take_and(&mut w, claim.action, script).await?;
         let held =
             current.attempt == Some(claim.attempt.0) && current.worker.as_deref() == Some(claim.worker.0.as_str());
         if !held {
@@ -78,6 +92,9 @@ impl Ledger {
         let next = apply::apply(&mut w, &current, &fact, change, details, "destination", now).await?;
         if next.standing.state == State::Accepted {
             content::know_people_of(&mut w, &next);
+            if let (Some(filing), None) = (filing, filed.first()) {
+                followup::begin(&mut w, &next, filing, now).await?;
+            }
         }
         w.commit(doing).await?;
         Ok(next.standing)

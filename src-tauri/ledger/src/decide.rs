@@ -82,7 +82,7 @@ impl Ledger {
             action,
             idempotency_key: sealed.key().idempotency_key(secret),
             sealed,
-            account: destination.account,
+            destination,
             sequence: current.newest_sequence + 1,
             stored_wire,
             standing: current.standing,
@@ -251,12 +251,9 @@ impl Ledger {
         Ok(next.standing)
     }
 
-    /// Sends approved actions whose approval grew too old to needs review.
+    /// Sends approved actions whose approval grew too old to needs review. [`crate::Rules`] tell whether there are any.
     pub async fn expire_due(&self, now: Timestamp) -> Result<Vec<ActionId>, LedgerError> {
         let doing = "ending approvals that grew too old";
-        if !self.any_expiring(now).await? {
-            return Ok(Vec::new());
-        }
         let mut w = self.pools().write(doing, Durable::Full).await?;
         let rows =
             sqlx::query(EXPIRING).bind(now.millis()).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
@@ -269,17 +266,6 @@ impl Ledger {
         }
         w.commit(doing).await?;
         Ok(done)
-    }
-
-    /// Looked at without the write lock, since a tick comes every second.
-    async fn any_expiring(&self, now: Timestamp) -> Result<bool, LedgerError> {
-        let mut tx = self.pools().bare("looking for approvals that grew too old").await?;
-        let row = sqlx::query(EXPIRING)
-            .bind(now.millis())
-            .fetch_optional(&mut *tx)
-            .await
-            .map_err(|e| failed("looking for approvals that grew too old", e))?;
-        Ok(row.is_some())
     }
 
     /// Remembers that a person looked at a finding of this payload version.

@@ -2,9 +2,9 @@
 
 use crate::proof::evidence_digest;
 use crate::rows::{Action, Get};
-use crate::script::say;
-use crate::tx::{Conn, Durable, failed, statements};
-use crate::types::Filing;
+use crate::script::{Said, say};
+use crate::tx::{Conn, Durable, Write, failed, statements};
+use crate::types::{Filing, FirstFiling};
 use crate::{Ledger, LedgerError, apply};
 use countersign_domain::{ActionId, Timestamp};
 use serde_json::json;
@@ -49,6 +49,31 @@ pub(crate) async fn filing(conn: &mut Conn, action: i64) -> Result<Option<Filing
         .map_err(|e| failed("reading a filing", e))?
         .map(|row| read(&row))
         .transpose()
+}
+
+/// The first word on an accepted action's copy, in the transaction of its acceptance.
+pub(crate) async fn begin(
+    w: &mut Write,
+    action: &Action,
+    first: FirstFiling<'_>,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
+    let filing = Filing {
+        action: action.id(),
+        state: first.state.to_owned(),
+        text: first.text.to_owned(),
+        next_at: first.next_at,
+        tries: 1,
+        changed_at: now,
+    };
+    w.later(said(&filing));
+    let details = json!({ "state": filing.state, "digest": filing.digest() });
+    apply::touch(w, action, "filing", |_| {}, details, "worker", now).await.map(drop)
+}
+
+fn said(f: &Filing) -> Said {
+    let next_at = f.next_at.map(Timestamp::millis);
+    say!("recording a filing", PUT_FILING, f.action.0, &f.state, &f.text, next_at, f.changed_at.millis())
 }
 
 impl Ledger {

@@ -10,7 +10,8 @@
 //! | `apply`, `journal`, `rows`, `lines` | the one write path for state, the chain, rows to values and back, many at once |
 //! | `receive`, `news`, `decide`, `approvers`, `revise` | what sources hand in; what people decide |
 //! | `claim`, `close`, `reconcile`, `followup` | an attempt from claim to close; doubt; what comes after |
-//! | `read`, `dossier`, `related` | one action with its history; all its rows at once; what else went the same way |
+//! | `read`, `dossier` | one action with its history; all its rows at once |
+//! | `related`, `around` | what else went the same way; what the ledger knows around an action |
 //! | `page`, `search` | lists; full text |
 //! | `directory`, `rules` | people, devices, sources, destinations, settings; what a round of dispatch reads of them |
 //! | `proof`, `beside`, `configured`, `verify`, `whole` | does it hold: an action, what lies beside it, the configuration, all of it |
@@ -19,6 +20,7 @@
 
 mod apply;
 mod approvers;
+mod around;
 mod backup;
 mod beside;
 mod claim;
@@ -59,6 +61,7 @@ mod whole;
 
 pub use error::{Conflict, LedgerError};
 pub use insights::{ApprovalTimes, Insights, QUARTER, QuarterCount, SourceShare, Tally, WasUnclear};
+pub use next::Follows;
 pub use open::SCHEMA;
 pub use rules::Rules;
 pub use types::*;

@@ -17,6 +17,7 @@ use countersign_domain::{
     WorkerId,
 };
 use serde_json::{Value, json};
+use sqlx::any::AnyRow;
 use std::collections::{BTreeMap, BTreeSet};
 
 statements! {
@@ -135,13 +136,7 @@ impl Ledger {
             .fetch_all(&mut *tx)
             .await
             .map_err(|e| failed(doing, e))?;
-        for row in &rows {
-            // Met in conversations only counts once, however many addresses a source tells of.
-            if let Some(domain) = row.text_or_null("domain")? {
-                domains.met(&domain, row.num::<u32>("times")?.max(1));
-            }
-            *upto = row.int("upto")?;
-        }
+        learn_domains(&rows, upto, domains)?;
         known.domains = domains.clone();
         Ok(known)
     }
@@ -153,6 +148,17 @@ impl Ledger {
         let rows = sqlx::query(NOT_TAKEN_FROM).bind(source.to_owned()).fetch_all(&mut *tx).await;
         rows.map_err(|e| failed(doing, e))?.iter().map(delivery).collect()
     }
+}
+
+pub(crate) fn learn_domains(rows: &[AnyRow], upto: &mut i64, domains: &mut Domains) -> Result<(), LedgerError> {
+    for row in rows {
+        // Met in conversations only counts once, however many addresses a source tells of.
+        if let Some(domain) = row.text_or_null("domain")? {
+            domains.met(&domain, row.num::<u32>("times")?.max(1));
+        }
+        *upto = row.int("upto")?;
+    }
+    Ok(())
 }
 
 pub(crate) async fn detail(
@@ -273,7 +279,7 @@ fn sightings(rows: &Dossier, action: &Action) -> Result<Vec<SightingRecord>, Led
         .collect()
 }
 
-fn delivery(row: &sqlx::any::AnyRow) -> Result<DeliveryRecord, LedgerError> {
+fn delivery(row: &AnyRow) -> Result<DeliveryRecord, LedgerError> {
     Ok(DeliveryRecord {
         id: DeliveryId(row.int("n")?),
         source: row.text("source")?,

@@ -3,7 +3,8 @@
 //! as a reply and once as a message of its own, proposes one message twice.
 
 use crate::rows::Get;
-use crate::tx::{failed, statements};
+use crate::script::{Answer, Said, say};
+use crate::tx::{exactly, statements};
 use crate::types::Related;
 use crate::{Ledger, LedgerError};
 use countersign_domain::{ActionId, AttemptId};
@@ -47,24 +48,33 @@ impl Ledger {
     /// Actions with the same effect to the same thread, person or record, or for the same step, that went, may have gone or
     /// are about to go; newest first. Revisions are among them, and say so.
     pub async fn related(&self, id: ActionId) -> Result<Vec<Related>, LedgerError> {
-        let doing = "looking for related actions";
-        let mut tx = self.pools().bare(doing).await?;
-        let mut found: BTreeMap<i64, Related> = BTreeMap::new();
-        for statement in [SAME_PEOPLE, SAME_THREAD, SAME_RECORD, SAME_STEP] {
-            let rows = sqlx::query(statement).bind(id.0).fetch_all(&mut *tx).await.map_err(|e| failed(doing, e))?;
-            for row in &rows {
-                let related = read(row)?;
-                let one = found.entry(related.action.0).or_insert(related);
-                match statement {
-                    SAME_PEOPLE => one.recipient = Some(row.text("email")?),
-                    SAME_THREAD => one.same_thread = true,
-                    SAME_RECORD => one.same_record = true,
-                    _ => {}
-                }
+        let (answers, _) = self.pools().view("looking for related actions", said(id).into()).await?;
+        of(&exactly(answers))
+    }
+}
+
+const ALL: [&str; 4] = [SAME_PEOPLE, SAME_THREAD, SAME_RECORD, SAME_STEP];
+
+pub(crate) fn said(id: ActionId) -> [Said; ALL.len()] {
+    ALL.map(|statement| say!("looking for related actions", statement, id.0))
+}
+
+/// What [`said`] was answered; newest first.
+pub(crate) fn of(answers: &[Answer; ALL.len()]) -> Result<Vec<Related>, LedgerError> {
+    let mut found: BTreeMap<i64, Related> = BTreeMap::new();
+    for (statement, answer) in ALL.into_iter().zip(answers) {
+        for row in &answer.rows {
+            let related = read(row)?;
+            let one = found.entry(related.action.0).or_insert(related);
+            match statement {
+                SAME_PEOPLE => one.recipient = Some(row.text("email")?),
+                SAME_THREAD => one.same_thread = true,
+                SAME_RECORD => one.same_record = true,
+                _ => {}
             }
         }
-        Ok(found.into_values().rev().collect())
     }
+    Ok(found.into_values().rev().collect())
 }
 
 fn read(row: &AnyRow) -> Result<Related, LedgerError> {

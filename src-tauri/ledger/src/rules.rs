@@ -2,16 +2,22 @@
 
 use crate::directory::{self, DESTINATIONS, DEVICES};
 use crate::rows::Get;
-use crate::tx::{failed, statements};
+use crate::script::say;
+use crate::tx::{exactly, statements};
 use crate::types::DestinationRecord;
 use crate::{Ledger, LedgerError};
-use countersign_domain::DeviceCert;
+use countersign_domain::{DeviceCert, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 statements! {
     // Settings are also kept per action and per destination; only these three kinds concern a round.
     SWITCHES = "SELECT key, value FROM settings WHERE key = 'frozen' OR (key >= 'sending/' AND key < 'sending0') \
         OR (key >= 'approvers_needed/' AND key < 'approvers_needed0')";
+    // Each part reads an index that holds only what waits.
+    WAITS = "SELECT CAST(CASE WHEN EXISTS (SELECT 1 FROM actions WHERE state = 'approved' AND expires_at <= $1) \
+        THEN 1 ELSE 0 END AS BIGINT) AS expires, \
+        CAST(CASE WHEN EXISTS (SELECT 1 FROM actions WHERE state = 'unknown' AND next_look <= $1) \
+        THEN 1 ELSE 0 END AS BIGINT) AS to_ask";
 }
 
 /// Read without the write lock: a claim and a crossing look at each of these once more.
@@ -22,6 +28,10 @@ pub struct Rules {
     pub destinations: Vec<DestinationRecord>,
     /// Certificates of devices that were not withdrawn.
     pub certs: Vec<DeviceCert>,
+    /// An approval grew too old.
+    pub expires: bool,
+    /// It is time to ask about an unknown action.
+    pub to_ask: bool,
 }
 
 impl Rules {
@@ -51,15 +61,26 @@ impl Rules {
 }
 
 impl Ledger {
-    pub async fn rules(&self) -> Result<Rules, LedgerError> {
+    pub async fn rules(&self, now: Timestamp) -> Result<Rules, LedgerError> {
         let doing = "reading what a round goes by";
-        let mut conn = self.pools().bare(doing).await?;
-        let rows = sqlx::query(SWITCHES).fetch_all(&mut *conn).await.map_err(|e| failed(doing, e))?;
-        let switches: Result<_, LedgerError> = rows.iter().map(|r| Ok((r.text("key")?, r.text("value")?))).collect();
-        let rows = sqlx::query(DESTINATIONS).fetch_all(&mut *conn).await.map_err(|e| failed(doing, e))?;
-        let destinations: Result<_, _> = rows.iter().map(directory::read_destination).collect();
-        let rows = sqlx::query(DEVICES).fetch_all(&mut *conn).await.map_err(|e| failed(doing, e))?;
-        let certs: Result<_, _> = rows.iter().map(directory::read_cert).collect();
-        Ok(Rules { switches: switches?, destinations: destinations?, certs: certs? })
+        let script = vec![
+            say!(doing, SWITCHES),
+            say!(doing, DESTINATIONS),
+            say!(doing, DEVICES),
+            say!(doing, WAITS, now.millis()),
+        ];
+        let [switches, destinations, devices, waits] = exactly(self.pools().view(doing, script).await?.0);
+        let switches: Result<_, LedgerError> =
+            switches.rows.iter().map(|r| Ok((r.text("key")?, r.text("value")?))).collect();
+        let destinations: Result<_, _> = destinations.rows.iter().map(directory::read_destination).collect();
+        let certs: Result<_, _> = devices.rows.iter().map(directory::read_cert).collect();
+        let waits = waits.one(doing)?;
+        Ok(Rules {
+            switches: switches?,
+            destinations: destinations?,
+            certs: certs?,
+            expires: waits.flag("expires")?,
+            to_ask: waits.flag("to_ask")?,
+        })
     }
 }

@@ -6,21 +6,28 @@
 
 use crate::lines::{self, Bind};
 use crate::page::page_of;
-use crate::rows::{Action, Get, action_columns, hex};
+use crate::rows::{Get, action_columns, hex};
+use crate::script::say;
 use crate::tx::{Conn, Durable, Engine, Write, failed, statements};
 use crate::types::{Cursor, Page, PageFilter, RowRecord, SearchFilter};
-use crate::{Ledger, LedgerError, content};
-use countersign_domain::{ActionId, State, Timestamp};
+use crate::{Ledger, LedgerError};
+use countersign_domain::{State, Timestamp};
 use serde_json::Value;
 
 statements! {
-    QUEUED = "SELECT action FROM index_queue ORDER BY action LIMIT CAST($1 AS bigint)";
+    TO_INDEX = "SELECT q.action AS waits, a.n, a.environment, a.destination, a.effect, a.state, a.source, a.request_id, \
+        a.step, a.who, a.email, a.subject, p.value \
+        FROM (SELECT action FROM index_queue ORDER BY action LIMIT CAST($1 AS bigint)) AS q \
+        LEFT JOIN actions a ON a.n = q.action LEFT JOIN payloads p ON p.action = a.n AND p.version = a.payload_version";
+    PEOPLE_TO_INDEX = "SELECT p.action, p.email \
+        FROM (SELECT action FROM index_queue ORDER BY action LIMIT CAST($1 AS bigint)) AS q \
+        JOIN action_people p ON p.action = q.action ORDER BY p.action, p.email";
+    ANY_QUEUED = "SELECT action FROM index_queue LIMIT 1";
     UNQUEUE = "DELETE FROM index_queue WHERE action = $1";
     QUEUE_LENGTH = "SELECT COUNT(*) AS many FROM index_queue";
     PUT_DOC = "INSERT INTO search_docs (n, who, subject, body, tags) VALUES ($1, $2, $3, $4, $5) \
         ON CONFLICT (n) DO UPDATE SET who = excluded.who, subject = excluded.subject, body = excluded.body, \
         tags = excluded.tags";
-    PEOPLE = "SELECT email FROM action_people WHERE action = $1 ORDER BY email";
     FIRST_SINCE = "SELECT n FROM actions WHERE created_at >= $1 ORDER BY created_at, n LIMIT 1";
 }
 
@@ -115,20 +122,14 @@ impl Ledger {
         let mut done = 0;
         while done < max as usize {
             let batch = BATCH.min(max - done as u32);
-            {
-                let mut tx = self.pools().bare("reading what to index").await?;
-                if queued(&mut tx, 1).await?.is_empty() {
-                    break;
-                }
+            if !self.any_queued().await? {
+                break;
             }
             let mut w = self.pools().write("feeding the search index", Durable::Rides).await?;
-            let list = queued(w.conn().await?, batch).await?;
-            for n in &list {
-                index_one(&mut w, *n).await?;
-            }
+            let many = index_some(&mut w, batch).await?;
             w.commit("feeding the search index").await?;
-            done += list.len();
-            if list.len() < batch as usize {
+            done += many;
+            if many < batch as usize {
                 break;
             }
         }
@@ -138,6 +139,14 @@ impl Ledger {
             self.inner.unmerged.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         Ok(done)
+    }
+
+    /// Looked at without the write lock, since whoever searches feeds first.
+    async fn any_queued(&self) -> Result<bool, LedgerError> {
+        let doing = "reading what to index";
+        let mut tx = self.pools().bare(doing).await?;
+        let first = sqlx::query(ANY_QUEUED).fetch_optional(&mut *tx).await;
+        Ok(first.map_err(|e| failed(doing, e))?.is_some())
     }
 
     /// How many actions the index is behind.
@@ -173,15 +182,6 @@ async fn changes(w: &mut Write) -> Result<i64, LedgerError> {
     row.int("many")
 }
 
-async fn queued(conn: &mut Conn, limit: u32) -> Result<Vec<i64>, LedgerError> {
-    let rows = sqlx::query(QUEUED)
-        .bind(i64::from(limit))
-        .fetch_all(conn)
-        .await
-        .map_err(|e| failed("reading what to index", e))?;
-    rows.iter().map(|r| r.int("action")).collect()
-}
-
 pub(crate) async fn first_since(conn: &mut Conn, at: Timestamp) -> Result<Option<i64>, LedgerError> {
     let row = sqlx::query(FIRST_SINCE)
         .bind(at.millis())
@@ -191,35 +191,34 @@ pub(crate) async fn first_since(conn: &mut Conn, at: Timestamp) -> Result<Option
     row.map(|r| r.int("n")).transpose()
 }
 
-async fn index_one(w: &mut Write, n: i64) -> Result<(), LedgerError> {
+/// Indexes the first `most` of those that wait. Answers how many that were.
+async fn index_some(w: &mut Write, most: u32) -> Result<usize, LedgerError> {
     let doing = "feeding the search index";
-    if let Some(action) = Action::load(w.conn().await?, ActionId(n)).await? {
-        let stored = content::payload(w.conn().await?, n, action.payload_version).await?;
-        let body = stored.value.as_deref().map(body_of).unwrap_or_default();
-        let people = sqlx::query(PEOPLE).bind(n).fetch_all(w.conn().await?).await.map_err(|e| failed(doing, e))?;
-        let mut who = vec![action.who.clone(), action.email.clone()];
-        for row in &people {
-            who.push(row.text("email")?);
+    let most = i64::from(most);
+    let [waiting, people] = w.ask([say!(doing, TO_INDEX, most), say!(doing, PEOPLE_TO_INDEX, most)]).await?;
+    for row in &waiting.rows {
+        let n = row.int("waits")?;
+        if row.int_or_null("n")?.is_some() {
+            let text = |column: &'static str| row.text_or_null(column).map(Option::unwrap_or_default);
+            let body = row.text_or_null("value")?.as_deref().map(body_of).unwrap_or_default();
+            let mut who = vec![text("who")?, text("email")?];
+            for person in &people.rows {
+                if person.int("action")? == n {
+                    who.push(person.text("email")?);
+                }
+            }
+            let about = format!("{} {} {}\n{body}", text("request_id")?, text("source")?, text("step")?);
+            let tags = [
+                tag("env", &text("environment")?),
+                tag("state", &text("state")?),
+                tag("dest", &text("destination")?),
+                tag("effect", &text("effect")?),
+            ];
+            w.later(say!(doing, PUT_DOC, n, who.join(" "), text("subject")?, about, tags.join(" ")));
         }
-        let about = format!("{} {} {}\n{body}", action.request_id.as_deref().unwrap_or(""), action.source, action.step);
-        let tags = [
-            tag("env", &action.environment),
-            tag("state", action.standing.state.name()),
-            tag("dest", &action.destination),
-            tag("effect", &action.effect),
-        ];
-        sqlx::query(PUT_DOC)
-            .bind(n)
-            .bind(who.join(" "))
-            .bind(action.subject.clone())
-            .bind(about)
-            .bind(tags.join(" "))
-            .execute(w.conn().await?)
-            .await
-            .map_err(|e| failed(doing, e))?;
+        w.later(say!(doing, UNQUEUE, n));
     }
-    sqlx::query(UNQUEUE).bind(n).execute(w.conn().await?).await.map_err(|e| failed(doing, e))?;
-    Ok(())
+    Ok(waiting.rows.len())
 }
 
 /// The words of a payload: its texts, without markup. At most so much that one message cannot swell the index.

@@ -5,7 +5,7 @@
 
 use crate::LedgerError;
 use crate::script::{Answer, Broke, Said, trip};
-use crate::tx::{BEGIN_TOLD, COMMIT, Conn, Durable, failed};
+use crate::tx::{AS_TOLD, COMMIT, Conn, Durable, failed};
 use sqlx::any::AnyConnectOptions;
 use sqlx::{ConnectOptions, Connection, raw_sql};
 use std::ops::{Deref, DerefMut};
@@ -152,7 +152,7 @@ impl Lease {
         let mut begin = None;
         if let Some(durable) = begins {
             if self.open.as_ref().is_some_and(|open| open.durable == durable) {
-                begin = Some(BEGIN_TOLD);
+                begin = Some(AS_TOLD);
             } else {
                 // SQLite obeys this pragma while it compiles it, so it must never be part of a statement that is kept.
                 let begun = self.transact_immediately(durable).await;

@@ -36,7 +36,7 @@ impl Durable {
     /// What begins such a transaction on SQLite. `told`: the connection was told so already.
     pub(crate) fn begins_with(self, told: bool) -> &'static str {
         match (told, self) {
-            (true, _) => BEGIN_TOLD,
+            (true, _) => AS_TOLD,
             (false, Durable::Full) => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
             (false, Durable::Rides) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
         }
@@ -44,7 +44,7 @@ impl Durable {
 }
 
 /// Begins where the connection was told already how to sync.
-pub(crate) const BEGIN_TOLD: &str = "BEGIN IMMEDIATE";
+pub(crate) const AS_TOLD: &str = "BEGIN IMMEDIATE";
 pub(crate) const COMMIT: &str = "COMMIT";
 
 /// How long SQLite waits for another process inside one try, and how many tries a write gets.

@@ -2,13 +2,14 @@
 
 use countersign_domain::canonical::JournalHash;
 use countersign_domain::chain::Entry;
+use countersign_domain::risk::Known;
 use countersign_domain::{
     AccountFingerprint, ActionId, ActionKey, Approval, ApprovalId, Attachment, AttemptId, Conversation,
     ConversationHash, Countersigned, DeliveryId, Disposition, IdempotencyKey, LedgerSecret, NotCountersigned,
     PayloadHash, PersonId, Receipt, Roster, Sealed, Sighting, Standing, State, Timestamp, Wire, WireHash, WorkerId,
 };
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenOptions {
@@ -105,8 +106,8 @@ pub struct Signing {
     pub idempotency_key: IdempotencyKey,
     /// The action with everything that happened to it.
     pub detail: Detail,
-    /// The destination's account as configured now.
-    pub account: AccountFingerprint,
+    /// The destination as configured now.
+    pub destination: DestinationRecord,
     /// The sequence the next approval must carry.
     pub sequence: u32,
     /// Set once it crossed, or once a first approver signed: the only wire that may be approved.
@@ -191,6 +192,8 @@ pub struct Claim {
     pub noted: Vec<Value>,
     /// The journal's head with this claim in it.
     pub head: Head,
+    /// Where it goes: the row that was proven with it.
+    pub destination: DestinationRecord,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -502,6 +505,38 @@ pub struct Related {
     pub recipient: Option<String>,
     /// When it was handed over last, or else was found to be accepted. None while it never was.
     pub went_at: Option<Timestamp>,
+}
+
+/// The first state of an accepted action's copy; see [`crate::Ledger::put_filing`].
+#[derive(Clone, Copy, Debug)]
+pub struct FirstFiling<'a> {
+    pub state: &'a str,
+    pub text: &'a str,
+    pub next_at: Option<Timestamp>,
+}
+
+/// What is asked around an action.
+#[derive(Clone, Copy, Debug)]
+pub struct AroundWhat<'a> {
+    pub environment: &'a str,
+    /// Lower case.
+    pub addresses: &'a BTreeSet<String>,
+    pub settings: &'a [&'a str],
+}
+
+/// What the ledger knows around an action.
+#[derive(Clone, Debug)]
+pub struct Around {
+    /// Of the addresses that were asked for, and of all domains. The owner's own domains are the caller's.
+    pub known: Known,
+    /// Of its environment, those in use.
+    pub destinations: Vec<DestinationRecord>,
+    /// See [`crate::Ledger::related`].
+    pub related: Vec<Related>,
+    /// The first on the same record that is under way or in doubt.
+    pub beside: Option<ActionId>,
+    /// Those that were asked for and are set.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// Something `verify` found.

@@ -96,8 +96,11 @@ impl Desk {
             return Err(Failure::from(countersign_domain::ApprovalError::ShownIsStale { current }).on(id));
         }
         let row = &detail.record.row;
-        let (destination, connector) =
-            self.core.destinations.connector(&row.destination).await.map_err(|e| e.on(id))?;
+        let destination = &signing.destination;
+        if destination.removed_at.is_some() {
+            return Err(Failure::not_found(format!("there is no destination {}", row.destination)).on(id));
+        }
+        let connector = self.core.destinations.connect(destination).map_err(|e| e.on(id))?;
         let frees_key = connector.contract(&row.effect).is_some_and(|c| c.refusal_frees_key);
         advance(&signing.standing, &Fact::Approved { complete: true, frees_key })
             .map_err(|e| Failure::from(e).on(id))?;
@@ -125,7 +128,7 @@ impl Desk {
                 payload_version: signing.sealed.version(),
                 payload_hash: signing.sealed.hash(),
                 wire_hash: wire.hash(),
-                account: signing.account,
+                account: signing.destination.account,
                 conversation: detail.conversation.as_ref().map(Conversation::hash),
             },
             shown,
@@ -139,12 +142,13 @@ impl Desk {
         )
         .map_err(|e| Failure::from(e).on(id))?;
         // A signature that no claim would take is none: this device may have been withdrawn, or the name changed.
-        if !approval.is_signed(&self.core.roster().await?) {
+        let rules = self.ledger().rules(now).await?;
+        if !approval.is_signed(&self.core.roster_of(&rules.certs).await?) {
             return Err(not_an_approver(id));
         }
         self.clear(id, signing.sealed.version(), &looked_at).await?;
         let touched = connector.touches(&wire);
-        let needed = self.core.settings.approvers_needed(&row.environment).await?;
+        let needed = rules.approvers_needed().get(&row.environment).copied().unwrap_or(1);
         let not_before = due.max(now.plus(Duration::from_secs(u64::from(destination.undo_seconds))));
         self.ledger()
             .approve_on(id, &approval, &wire, touched.as_ref(), needed, not_before, frees_key, now)
@@ -217,7 +221,9 @@ impl Desk {
     /// Refuses while a check that holds is open. Returns the open ones the person has just looked at.
     async fn held_back(&self, signing: &Signing, looked: &[(String, String)]) -> Result<Vec<FindingDoc>, Failure> {
         let id = signing.action;
-        let mut found = self.findings_of(&signing.detail, signing.sealed.payload(), signing.sealed.version()).await?;
+        let (detail, payload) = (&signing.detail, signing.sealed.payload());
+        let around = self.around(detail, Some(payload)).await?;
+        let mut found = self.findings_of(detail, payload, signing.sealed.version(), &around).await?;
         if let Some(limit) = found.iter().find(|f| f.code == DAILY_LIMIT) {
             let at = format!("{}:{}", limit.code, limit.field);
             return Err(Failure::not_permitted(limit.text.clone()).at(at).on(id));

@@ -2,9 +2,10 @@
 //! repeated, and the customer's message as the mailbox has it.
 
 use super::Desk;
-use crate::anchor::MAY_HAVE_BEEN_SENT;
+use crate::anchor::{self, ADOPTED, Adopted, MAY_HAVE_BEEN_SENT};
 use crate::failure::Failure;
 use crate::related;
+use crate::settings::sending_key;
 use crate::view::FindingDoc;
 use countersign_connectors::Parent;
 use countersign_domain::canonical::sha256;
@@ -13,7 +14,7 @@ use countersign_domain::risk::automatic::{self, Automatic};
 use countersign_domain::risk::{self, Finding, Weight};
 use countersign_domain::send_at::SendAt;
 use countersign_domain::{ActionId, Conversation, DeliveryId, Mailbox, Payload, Standing, State};
-use countersign_ledger::{Cleared, Detail, JournalRow, Related};
+use countersign_ledger::{Around, AroundWhat, Cleared, DestinationRecord, Detail, JournalRow, Related};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -64,6 +65,13 @@ impl Checked {
             people: people.iter().map(|p| digest(p)).collect(),
             automatic: automatic.map(|a| a.name().to_owned()),
         })
+    }
+
+    /// What stands in the setting, if it is about the conversation that the action has now.
+    fn stored(text: Option<&str>, detail: &Detail) -> Option<Checked> {
+        let told = detail.conversation.as_ref()?;
+        let checked: Checked = serde_json::from_str(text?).ok()?;
+        Some(checked).filter(|c| c.conversation == told.hash().to_string())
     }
 
     fn findings(&self, email: &EmailView, own_domains: &[String]) -> Vec<Finding> {
@@ -231,20 +239,33 @@ fn parent_key(action: ActionId) -> String {
 }
 
 impl Desk {
+    /// What the ledger knows around an action that is shown with this payload.
+    pub(super) async fn around(&self, detail: &Detail, payload: Option<&Payload>) -> Result<Around, Failure> {
+        let (id, environment) = (detail.record.id(), detail.record.row.environment.as_str());
+        let email = payload.and_then(Payload::email);
+        let addresses = email.map(|email| risk::spellings(&email)).unwrap_or_default();
+        let (parent, sending) = (parent_key(id), sending_key(environment));
+        let what =
+            AroundWhat { environment, addresses: &addresses, settings: &[ADOPTED, parent.as_str(), sending.as_str()] };
+        Ok(self.ledger().around(id, &what, self.now()).await?)
+    }
+
     /// All findings of a payload of this action, heaviest first, with what was cleared for its version.
     pub(super) async fn findings_of(
         &self,
         detail: &Detail,
         payload: &Payload,
         version: u32,
+        around: &Around,
     ) -> Result<Vec<FindingDoc>, Failure> {
         let id = detail.record.id();
         let open = may_be_approved(&detail.record.row.standing);
         let mut all = if open { self.followed(detail).await? } else { Vec::new() };
-        let related = if open { self.ledger().related(id).await? } else { Vec::new() };
-        all.extend(related::findings(&related, self.now()));
+        if open {
+            all.extend(related::findings(&around.related, self.now()));
+        }
         match payload.email() {
-            Some(email) => all.extend(self.mail_findings(detail, &email, &related, open).await?),
+            Some(email) => all.extend(self.mail_findings(detail, &email, open, around)),
             None if open => all.extend(self.record_findings(id, payload).await?),
             None => {}
         }
@@ -252,7 +273,7 @@ impl Desk {
         let mut cleared = detail.cleared.clone();
         // Nobody clears it: its time does.
         cleared.retain(|c| c.code != DAILY_LIMIT);
-        if open && let Some(adopted) = self.core.may_have_been_sent(id).await? {
+        if open && let Some(adopted) = adopted_before(around, detail)? {
             all.push(adopted_finding(&adopted.why));
             // What was said before this adoption says nothing about it.
             if !adopted.word_since(detail) {
@@ -263,20 +284,20 @@ impl Desk {
         Ok(all.into_iter().map(|f| doc(f, version, &cleared)).collect())
     }
 
-    async fn mail_findings(
-        &self,
-        detail: &Detail,
-        email: &EmailView,
-        related: &[Related],
-        open: bool,
-    ) -> Result<Vec<Finding>, Failure> {
-        let known = self.known(detail, email).await?;
+    fn mail_findings(&self, detail: &Detail, email: &EmailView, open: bool, around: &Around) -> Vec<Finding> {
+        let mut known = around.known.clone();
+        known.own_domains = domains_of(&around.destinations);
+        if known.draft_attachments.is_empty() {
+            let first = detail.payloads.iter().find(|p| p.version == 1).and_then(|p| p.payload.as_ref());
+            known.draft_attachments =
+                first.map(|p| p.attachments().iter().map(|a| a.sha256.clone()).collect()).unwrap_or_default();
+        }
         let mut all = risk::findings(email, detail.conversation.as_ref(), &known);
         if open && let Some(passed) = email.send_at.as_ref().and_then(|when| time_passed(when, self.now())) {
             all.retain(|f| f.code != "sent_later");
             all.push(passed);
         }
-        if let Some(checked) = self.checked(detail).await? {
+        if let Some(checked) = checked_of(around, detail) {
             all.extend(checked.findings(email, &known.own_domains));
             let by_mailbox = checked.automatic.as_deref().and_then(Automatic::named);
             // The source may have told the same.
@@ -285,45 +306,20 @@ impl Desk {
             }
         }
         if open && all.iter().any(|f| f.code == AUTOMATIC) {
-            all.extend(daily_limit(related, self.now()));
+            all.extend(daily_limit(&around.related, self.now()));
         }
-        Ok(all)
-    }
-
-    async fn known(&self, detail: &Detail, email: &EmailView) -> Result<risk::Known, Failure> {
-        let mut known = self.known_in(&detail.record.row.environment, email).await?;
-        if known.draft_attachments.is_empty() {
-            let first = detail.payloads.iter().find(|p| p.version == 1).and_then(|p| p.payload.as_ref());
-            known.draft_attachments =
-                first.map(|p| p.attachments().iter().map(|a| a.sha256.clone()).collect()).unwrap_or_default();
-        }
-        Ok(known)
-    }
-
-    /// What our own ledger knows about an email's people and about domains of an environment.
-    async fn known_in(&self, environment: &str, email: &EmailView) -> Result<risk::Known, Failure> {
-        let mut known = self.ledger().known_people(environment, &risk::spellings(email)).await?;
-        known.own_domains = self.own_domains(environment).await?;
-        Ok(known)
+        all
     }
 
     /// Domains of an environment's senders, each once.
     pub(super) async fn own_domains(&self, environment: &str) -> Result<Vec<String>, Failure> {
-        let mut own = Vec::new();
-        for destination in self.ledger().destinations(Some(environment)).await? {
-            own.extend(own_domains(&destination.config["file"]));
-        }
-        own.sort();
-        own.dedup();
-        Ok(own)
+        Ok(domains_of(&self.ledger().destinations(Some(environment)).await?))
     }
 
     /// What the mailbox said about the conversation this action has now; None where that was not asked yet.
-    pub(super) async fn checked(&self, detail: &Detail) -> Result<Option<Checked>, Failure> {
-        let Some(told) = &detail.conversation else { return Ok(None) };
+    async fn checked(&self, detail: &Detail) -> Result<Option<Checked>, Failure> {
         let stored = self.ledger().setting(&parent_key(detail.record.id())).await?;
-        let checked: Option<Checked> = stored.and_then(|text| serde_json::from_str(&text).ok());
-        Ok(checked.filter(|c| c.conversation == told.hash().to_string()))
+        Ok(Checked::stored(stored.as_deref(), detail))
     }
 
     /// For whoever opens an action: asks its destination for the customer's message or for the record it touches, and
@@ -371,6 +367,25 @@ impl Desk {
         let place = self.reach(destination).await.ok()?;
         Some(place.connector.parent(conversation, &place.login).await)
     }
+}
+
+/// What the mailbox said about the conversation this action has now.
+pub(super) fn checked_of(around: &Around, detail: &Detail) -> Option<Checked> {
+    Checked::stored(around.settings.get(&parent_key(detail.record.id())).map(String::as_str), detail)
+}
+
+/// Why the ledger was adopted, where the action may have been sent before that.
+pub(super) fn adopted_before(around: &Around, detail: &Detail) -> Result<Option<Adopted>, Failure> {
+    let stored = anchor::adopted(around.settings.get(ADOPTED).map(String::as_str))?;
+    Ok(stored.and_then(|adopted| adopted.knew(detail)))
+}
+
+/// Domains of these destinations' senders, each once.
+fn domains_of(destinations: &[DestinationRecord]) -> Vec<String> {
+    let mut own: Vec<String> = destinations.iter().flat_map(|d| own_domains(&d.config["file"])).collect();
+    own.sort();
+    own.dedup();
+    own
 }
 
 /// Domains of a destination's senders.

@@ -137,7 +137,7 @@ async fn approve_at_another_window(office: &Office, id: ActionId) {
         payload_version: s.sealed.version(),
         payload_hash: s.sealed.hash(),
         wire_hash: wire.hash(),
-        account: s.account,
+        account: s.destination.account,
         conversation: told.map(Conversation::hash),
     };
     let signer = core.signer(SANDBOX, None).await.expect("a key");

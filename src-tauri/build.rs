@@ -72,6 +72,10 @@ const COMMANDS: &[&str] = &[
     "snippets",
     "set_snippet",
     "remove_snippet",
+    "desktop",
+    "set_start_at_login",
+    "look_for_update",
+    "install_update",
 ];
 
 fn main() {

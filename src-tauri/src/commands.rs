@@ -14,6 +14,7 @@ use crate::shell::Shell;
 use crate::window::MAIN;
 use crate::worker;
 
+pub(crate) mod desktop;
 pub(crate) mod set_up;
 
 type Answer<T> = Result<T, ErrorDoc>;

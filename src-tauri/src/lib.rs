@@ -2,10 +2,12 @@
 
 mod commands;
 mod events;
+mod link;
 mod place;
 mod shell;
 mod start;
 mod tray;
+mod update;
 mod watchdog;
 mod window;
 mod worker;
@@ -17,6 +19,7 @@ use std::time::Duration;
 
 use start::Options;
 use tauri::{AppHandle, Manager, RunEvent, WindowEvent};
+use tauri_plugin_deep_link::DeepLinkExt;
 use tracing_subscriber::EnvFilter;
 use watchdog::Verdict;
 
@@ -42,10 +45,16 @@ pub fn run() -> ExitCode {
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(std::io::stderr().is_terminal()).init();
 
-    let open = options.open.take();
-    let built = tauri::Builder::default()
+    let (open, link) = (options.open.take(), options.link.take());
+    let mut builder = tauri::Builder::default()
         .plugin(single_instance(&options))
         .plugin(window_state())
+        .plugin(tauri_plugin_deep_link::init())
+        .plugin(tauri_plugin_autostart::Builder::new().args(options.to_start_again()).build());
+    if let Some(updater) = update::plugin() {
+        builder = builder.plugin(updater);
+    }
+    let built = builder
         .invoke_handler(tauri::generate_handler![
             commands::overview,
             commands::set_environment,
@@ -115,6 +124,10 @@ pub fn run() -> ExitCode {
             commands::set_up::snippets,
             commands::set_up::set_snippet,
             commands::set_up::remove_snippet,
+            commands::desktop::desktop,
+            commands::desktop::set_start_at_login,
+            commands::desktop::look_for_update,
+            commands::desktop::install_update,
         ])
         .setup(move |app| {
             let (painted, seen) = mpsc::channel();
@@ -126,7 +139,8 @@ pub fn run() -> ExitCode {
             if let Err(why) = tray::build(app.handle()) {
                 tracing::warn!("there is no tray: {why}");
             }
-            watch_first_frame(app.handle().clone(), seen, open);
+            follow_links(app.handle());
+            watch_first_frame(app.handle().clone(), seen, open, link);
             Ok(())
         })
         .build(tauri::generate_context!());
@@ -149,9 +163,23 @@ fn single_instance(options: &Options) -> tauri::plugin::TauriPlugin<tauri::Wry> 
         .dbus_id(start::bus_name(options))
         .callback(|app, args, _| {
             let asked = Options::parse(args.into_iter().skip(1).map(Into::into)).unwrap_or_default();
-            window::focus(app, asked.open.as_deref());
+            match asked.link {
+                Some(link) => link::follow(app, &link),
+                None => window::focus(app, asked.open.as_deref()),
+            }
         })
         .build()
+}
+
+/// Where the desktop hands links to the running program by itself (macOS); elsewhere each comes as an argument of a second
+/// start.
+fn follow_links(app: &AppHandle) {
+    let own = app.clone();
+    app.deep_link().on_open_url(move |event| {
+        for url in event.urls() {
+            link::follow(&own, url.as_str());
+        }
+    });
 }
 
 /// Size and place are remembered, whether it was hidden is not: a window that starts hidden looks like a failure.
@@ -162,7 +190,7 @@ fn window_state() -> tauri::plugin::TauriPlugin<tauri::Wry> {
 }
 
 /// Waits for the page's first frame on a thread of its own, then lets the worker start.
-fn watch_first_frame(app: AppHandle, seen: mpsc::Receiver<()>, open: Option<String>) {
+fn watch_first_frame(app: AppHandle, seen: mpsc::Receiver<()>, open: Option<String>, link: Option<String>) {
     std::thread::spawn(move || match watchdog::watch(&seen, limit(), watchdog::is_second_try()) {
         Verdict::Painted => {
             // For whoever started us, `cargo xtask app` for one.
@@ -171,6 +199,9 @@ fn watch_first_frame(app: AppHandle, seen: mpsc::Receiver<()>, open: Option<Stri
             place::keep_in_sight(&app);
             if let Some(id) = open {
                 window::focus(&app, Some(&id));
+            }
+            if let Some(link) = link {
+                link::follow(&app, &link);
             }
         }
         Verdict::Again => {

@@ -26,6 +26,8 @@ pub(crate) struct Shell {
     home: Home,
     secrets: Option<SecretsChoice>,
     try_as: Option<String>,
+    /// What a start at login is given.
+    again: Vec<String>,
     app: AppHandle,
     open: AsyncMutex<Option<Arc<Open>>>,
     painted: Mutex<Option<Sender<()>>>,
@@ -65,6 +67,7 @@ impl Shell {
             home: Home::resolve(options.home.as_deref())?,
             secrets: options.secrets.as_deref().map(str::parse).transpose()?,
             try_as: options.try_as.clone(),
+            again: options.to_start_again(),
             app: app.clone(),
             open: AsyncMutex::default(),
             painted: Mutex::new(Some(painted)),
@@ -77,6 +80,31 @@ impl Shell {
     /// The desk of the open home. The first call opens it.
     pub(crate) async fn desk(&self) -> Result<Desk, Failure> {
         Ok(self.open(None).await?.desk.clone())
+    }
+
+    /// Whether the open home has this action.
+    pub(crate) async fn knows(&self, id: &str) -> bool {
+        let open = if self.home.exists() { self.desk().await.ok() } else { None };
+        match open {
+            Some(desk) => desk.resolve_id(id).await.is_ok(),
+            None => false,
+        }
+    }
+
+    /// Whether the desktop can be told to start this at login: what it keeps is one line of words between blanks, in
+    /// which some characters mean something else (Desktop Entry Specification, "The Exec key").
+    pub(crate) fn start_words(&self) -> Result<(), Failure> {
+        let program =
+            std::env::current_exe().map_err(|why| Failure::internal(format!("no program: {}", why.kind())))?;
+        let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "/._-+@:,=".contains(c));
+        let mut words = std::iter::once(program.to_string_lossy().into_owned()).chain(self.again.iter().cloned());
+        match words.find(|word| !plain(word)) {
+            Some(word) => Err(Failure::bad_input(
+                "start_at_login",
+                format!("{word} has a blank or another character that a start at login cannot hold. Move it first."),
+            )),
+            None => Ok(()),
+        }
     }
 
     async fn open(&self, passphrase: Option<Passphrase>) -> Result<Arc<Open>, Failure> {

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::link;
+
 /// How the window was called. The same options as the command line's, which starts the window when it is given none.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Options {
@@ -12,12 +14,14 @@ pub(crate) struct Options {
     pub(crate) try_as: Option<String>,
     /// An action to show first, for example from a notification.
     pub(crate) open: Option<String>,
+    /// A link of ours that somebody followed.
+    pub(crate) link: Option<String>,
 }
 
 pub(crate) const HELP: &str = "\
-countersign-app [--home DIR] [--secrets keychain|file:PATH] [--open ACTION] [--try-as NAME]
+countersign-app [--home DIR] [--secrets keychain|file:PATH] [--open ACTION] [--try-as NAME] [countersign://action/ID]
 
-Starts the window. --try-as makes a sandbox for NAME where there is no home yet. Everything else is done by `countersign`; see `countersign --help`.";
+Starts the window. A link shows its action and does nothing else. --try-as makes a sandbox for NAME where there is no home yet. Everything else is done by `countersign`; see `countersign --help`.";
 
 impl Options {
     pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, String> {
@@ -32,10 +36,20 @@ impl Options {
                 "--secrets" => options.secrets = Some(value()?.to_string_lossy().into_owned()),
                 "--try-as" => options.try_as = Some(value()?.to_string_lossy().into_owned()),
                 "--open" => options.open = Some(value()?.to_string_lossy().into_owned()),
+                // A link can have any length; what is said about it must not.
+                other if link::is(other) => options.link = Some(name),
                 other => return Err(format!("{other} is not an option of the window")),
             }
         }
         Ok(options)
+    }
+
+    /// The arguments with which the same home is opened again, for example at login.
+    pub(crate) fn to_start_again(&self) -> Vec<String> {
+        let home = self.home.as_deref().map(|dir| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()));
+        let home = home.map(|dir| ["--home".to_owned(), dir.to_string_lossy().into_owned()]);
+        let secrets = self.secrets.clone().map(|place| ["--secrets".to_owned(), place]);
+        home.into_iter().chain(secrets).flatten().collect()
     }
 
     /// The environment's word where no option was given.
@@ -103,10 +117,26 @@ mod tests {
             secrets: Some("file:/s".into()),
             try_as: Some("Noor".into()),
             open: Some("A-1".into()),
+            link: None,
         };
         assert_eq!(options, wanted);
         assert!(parse(&["--home"]).is_err());
         assert!(parse(&["approve"]).is_err_and(|why| why.contains("approve")));
+    }
+
+    #[test]
+    fn r38_a_link_is_an_argument_like_another_and_takes_no_option_with_it() {
+        let options = parse(&["countersign://action/A-1"]).expect("a link");
+        assert_eq!(options, Options { link: Some("countersign://action/A-1".into()), ..Options::default() });
+        let options = parse(&["countersign://action/A-1 --home /elsewhere"]).expect("a link");
+        assert_eq!(options.home, None);
+    }
+
+    #[test]
+    fn what_starts_at_login_opens_the_same_home() {
+        assert!(Options::default().to_start_again().is_empty());
+        let options = Options { home: Some("/h".into()), secrets: Some("file:/s".into()), ..Options::default() };
+        assert_eq!(options.to_start_again(), ["--home", "/h", "--secrets", "file:/s"]);
     }
 
     #[test]

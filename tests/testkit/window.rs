@@ -37,6 +37,23 @@ impl Window {
 
     /// The same in a session and on a display of the caller's, with more environment.
     pub async fn open_in(session: Session, display: Display, home: &Path, more: Env) -> Window {
+        Window::open_with(session, display, home, more, &[]).await
+    }
+
+    /// The same with arguments, such as a link that somebody followed.
+    pub async fn open_with(session: Session, display: Display, home: &Path, more: Env, args: &[&str]) -> Window {
+        Window::open_program(&cli::built("countersign-app"), session, display, home, more, args).await
+    }
+
+    /// Another copy of the program, for example from a package.
+    pub async fn open_program(
+        program: &Path,
+        session: Session,
+        display: Display,
+        home: &Path,
+        more: Env,
+        args: &[&str],
+    ) -> Window {
         let driver = Scratch::new(&scratch::stop_pid_file("driver"));
         let port = ports::free();
         let log = fs::File::create(driver.join("driver.log")).expect("a log file");
@@ -56,8 +73,7 @@ impl Window {
         std::thread::spawn(move || child.wait());
         wait::until("WebKitWebDriver listens", || ports::open(port).then_some(()));
 
-        let program = cli::built("countersign-app");
-        let wanted = json!({"browserName": "wry", "webkitgtk:browserOptions": {"binary": program, "args": []}});
+        let wanted = json!({"browserName": "wry", "webkitgtk:browserOptions": {"binary": program, "args": args}});
         let Value::Object(capabilities) = wanted else { unreachable!("it was written as an object") };
         let mut builder = ClientBuilder::new(HttpConnector::new());
         let opened = builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{port}")).await;

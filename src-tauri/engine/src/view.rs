@@ -12,7 +12,8 @@ mod window;
 
 pub use insights::{CheckCount, InsightsDoc, SettledDoc, SourceShareDoc, TallyBin, TallyDoc, WireDoc};
 pub use window::{
-    DestinationForm, FileDoc, FormFieldDoc, HeldRow, KindDoc, Preferences, PurgedDoc, SnippetDoc, SnippetField,
+    DesktopDoc, DestinationForm, FileDoc, FormFieldDoc, HeldRow, KindDoc, Preferences, PurgedDoc, SnippetDoc,
+    SnippetField,
 };
 
 /// Times are RFC 3339 in UTC (`2026-11-02T09:15:00Z`), ids are texts such as `A-17`.

@@ -27,7 +27,7 @@ pub fn run() -> Result<(), String> {
     if display { windowed() } else { headless() }
 }
 
-fn program(name: &str) -> PathBuf {
+pub(crate) fn program(name: &str) -> PathBuf {
     TARGET.join("debug").join(name)
 }
 
@@ -45,7 +45,7 @@ fn headless() -> Result<(), String> {
     say("No display here: the window runs in a virtual one, on the sandbox, for one picture. Then the demo runs.");
     let desk = Desk::start()?;
     let countersign = program("countersign");
-    let home = desk.folder.join("home/countersign");
+    let home = desk.home();
 
     let mut window = desk.command(&program("countersign-app"));
     let mut window = window
@@ -70,7 +70,7 @@ fn headless() -> Result<(), String> {
 }
 
 /// Waits for the window's own word that its page is painted.
-fn first_paint(window: &mut Child) -> Result<Duration, String> {
+pub(crate) fn first_paint(window: &mut Child) -> Result<Duration, String> {
     let start = Instant::now();
     let stderr = BufReader::new(window.stderr.take().expect("it is piped"));
     let (tell, told) = mpsc::channel();
@@ -96,14 +96,14 @@ fn first_paint(window: &mut Child) -> Result<Duration, String> {
 }
 
 /// A virtual desktop: X server, window manager, session bus and an unlocked keychain, all gone with this value.
-struct Desk {
+pub(crate) struct Desk {
     folder: PathBuf,
     display: String,
     _keeper: Keeper,
 }
 
 impl Desk {
-    fn start() -> Result<Desk, String> {
+    pub(crate) fn start() -> Result<Desk, String> {
         let folder = keeper::folder("app")?;
         let keeper = Keeper::new(&folder, "for f in \"$D\"/*.pid; do kill $(cat \"$f\"); done; sleep 0.3")?;
         for name in ["home", "run"] {
@@ -143,7 +143,7 @@ impl Desk {
         Ok(desk)
     }
 
-    fn command(&self, program: &Path) -> Command {
+    pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         let home = self.folder.join("home");
         command
@@ -159,6 +159,20 @@ impl Desk {
         command
     }
 
+    /// Where a home of the window can be made.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.join("home/countersign")
+    }
+
+    /// Types keys, in xdotool's words.
+    pub(crate) fn keys(&self, keys: &[&str]) -> Result<(), String> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let done = self.command(Path::new("xdotool")).arg("key").args(keys).status();
+        done.ok().filter(|status| status.success()).map(drop).ok_or_else(|| "xdotool types no keys".to_owned())
+    }
+
     fn keep(&self, name: &str, mut command: Command, input: Option<&str>) -> Result<(), String> {
         let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
         let mut child =
@@ -172,7 +186,7 @@ impl Desk {
     }
 
     /// A picture once nothing on the screen moves any more: the first frame is painted before the lists are read.
-    fn picture(&self, file: &Path) -> Result<(), String> {
+    pub(crate) fn picture(&self, file: &Path) -> Result<(), String> {
         let (mut last, mut since) = (String::new(), Instant::now());
         until("a picture that stands still", || {
             let done =

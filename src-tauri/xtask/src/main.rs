@@ -8,9 +8,11 @@ mod bench;
 mod deny;
 mod keeper;
 mod node;
+mod package;
 mod packages;
 mod page;
 mod peers;
+mod pictures;
 mod postgres;
 mod sh;
 mod test;
@@ -22,6 +24,8 @@ cargo xtask app      installs what is missing, builds and starts Countersign; wi
                      sandbox, with a screenshot and the demo
 cargo xtask test     the same for every test, with the real servers they need
 cargo xtask bench    measures what the targets are about, in a release build
+cargo xtask package  packs the window that was built as a Debian package, which the tests start as well
+cargo xtask pictures takes the pictures that README shows, of the real window
 cargo xtask setup    only installs what is missing (add `test` for what the tests need as well)
 
 Packages are installed on Debian and Ubuntu, as root or through sudo, and that is said before. Elsewhere you are told
@@ -34,6 +38,8 @@ fn main() -> ExitCode {
         ["app"] => app::run(),
         ["test"] => test::run(),
         ["bench", rest @ ..] => bench::run(rest),
+        ["package"] => package::run(),
+        ["pictures"] => pictures::run(),
         ["setup"] => setup(packages::Needs::App).map(|_| ()),
         ["setup", "test"] => setup(packages::Needs::Test).map(|_| ()),
         ["help" | "--help" | "-h"] => {

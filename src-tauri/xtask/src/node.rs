@@ -24,6 +24,13 @@ impl Node {
         npm
     }
 
+    /// A script of the page's dependencies.
+    pub fn script(&self, file: &str) -> Command {
+        let mut node = Command::new("node");
+        node.arg(sh::ROOT.join("ui/node_modules").join(file)).env("PATH", &self.path);
+        node
+    }
+
     /// Looked up in the same PATH that npm will get.
     fn version(&self) -> Option<(u32, u32)> {
         version(Command::new("node").env("PATH", &self.path))

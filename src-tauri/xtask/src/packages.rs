@@ -29,6 +29,10 @@ const TEST: &[&str] = &[
     "libsecret-tools",
     "libglib2.0-bin",
     "dunst",
+    // The accessibility tree of the window, and Debian's own Python that reads it.
+    "at-spi2-core",
+    "gir1.2-atspi-2.0",
+    "python3-gi",
     "x11-utils",
     "xdotool",
     "dovecot-imapd",

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::postgres::Postgres;
 use crate::sh::{self, cargo};
-use crate::{deny, packages, page, setup};
+use crate::{deny, package, packages, page, setup};
 
 pub fn run() -> Result<(), String> {
     let start = Instant::now();
@@ -21,6 +21,7 @@ pub fn run() -> Result<(), String> {
     // One selection of packages for everything, or Cargo unifies features anew and builds Tauri again.
     sh::run("lint", cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     sh::run("build", cargo().args(["build", "--workspace", "--quiet"]))?;
+    package::build(&node)?;
     let postgres = Postgres::start()?;
     sh::say(&format!("tests ({:.0} s so far)", start.elapsed().as_secs_f64()));
     let (passed, failed, ok) = tests(&postgres)?;

@@ -1,5 +1,6 @@
 // What a person sets up, in memory: destinations, sources, preferences.
 
+import type { DesktopDoc } from "../bindings/DesktopDoc";
 import type { ActionDoc } from "../bindings/ActionDoc";
 import type { DestinationRow } from "../bindings/DestinationRow";
 import type { ErrorDoc } from "../bindings/ErrorDoc";
@@ -26,7 +27,7 @@ type Part = Pick<
   Backend,
   | "destinationKinds" | "probeDestination" | "addDestination" | "testDestination" | "prepareDestination" | "setHold" | "setRepeats" | "pauseDestination" | "signInDestination" | "removeDestination"
   | "sources" | "addSource" | "revokeSource" | "outcomeHook" | "setOutcomeHook" | "removeOutcomeHook"
-  | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "testNotification" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge" | "snippets" | "setSnippet" | "removeSnippet"
+  | "preferences" | "setUndoSeconds" | "setExpiryHours" | "setNotifications" | "testNotification" | "setQuietHours" | "quietUntilTomorrow" | "backUp" | "purge" | "desktop" | "setStartAtLogin" | "lookForUpdate" | "installUpdate" | "snippets" | "setSnippet" | "removeSnippet"
 >;
 
 const field = (key: string, label: string, kind: string, required: boolean, help = "", choices: string[] = [], initial = "") => ({ key, label, kind, required, default: initial, choices, help });
@@ -50,6 +51,7 @@ export function setUp(world: World): Part {
   const hooks = new Map<string, OutcomeHookDoc>([
     ["inbox-agent", { source: "inbox-agent", url: "https://agents.brackenhall.example/outcomes", calls: [call("msg_2041a", "A-1986", "delivered", 1, "answered 204", 30, null), call("msg_2038b", "A-2038", "waiting", 2, "answered 503", 12, ago(-2)), call("msg_1979c", "A-1979", "stopped", 8, "the connection was refused", 60 * 30, null)] }],
   ]);
+  let desktop: DesktopDoc = { start_at_login: false, updates: flag("updates"), offered: null, installed: null };
   let preferences: Preferences = { undo_seconds: 10, expiry_hours: 72, notifications: true, notification_names: false, notifications_problem: null, quiet_until: null, quiet_from: null, quiet_to: null, secrets: "keychain", passphrase: true, home: "/home/noor/.local/share/countersign", backup_file: "/home/noor/.local/share/countersign-202611301014.backup", version: "0.1.0" };
   let snippets: SnippetDoc[] = flag("empty")
     ? []
@@ -173,6 +175,16 @@ export function setUp(world: World): Part {
       snippets = snippets.filter((one) => one.name !== name);
       return structuredClone(snippets);
     },
+    desktop: async () => structuredClone(desktop),
+    async setStartAtLogin(on) {
+      if (flag("nologin")) refuse("internal", "the desktop does not take it");
+      return structuredClone((desktop = { ...desktop, start_at_login: on }));
+    },
+    async lookForUpdate() {
+      if (!desktop.updates) refuse("not_permitted", "This build has no key to check a new version with, so none is asked for.");
+      return structuredClone((desktop = { ...desktop, offered: "0.2.0" }));
+    },
+    installUpdate: async () => structuredClone((desktop = { ...desktop, installed: desktop.offered, offered: null })),
     async purge() {
       decide();
       const ended = world.rows().filter((d) => ["accepted", "rejected"].includes(d.state)).length;

@@ -4,6 +4,7 @@ import type { ActionDoc } from "../bindings/ActionDoc";
 import type { ActionPage } from "../bindings/ActionPage";
 import type { ApproveOne } from "../bindings/ApproveOne";
 import type { ApprovedOne } from "../bindings/ApprovedOne";
+import type { DesktopDoc } from "../bindings/DesktopDoc";
 import type { DestinationForm } from "../bindings/DestinationForm";
 import type { DestinationRow } from "../bindings/DestinationRow";
 import type { DestinationTest } from "../bindings/DestinationTest";
@@ -114,6 +115,12 @@ export interface Backend {
   removeSnippet(name: string): Promise<SnippetDoc[]>;
   backUp(file: string): Promise<Preferences>;
   purge(days: number): Promise<PurgedDoc>;
+  /** What the desktop does with the program: starting it with the session, and newer versions. */
+  desktop(): Promise<DesktopDoc>;
+  setStartAtLogin(on: boolean): Promise<DesktopDoc>;
+  /** Asks for a newer version; refused where the build has no key to check one with. */
+  lookForUpdate(): Promise<DesktopDoc>;
+  installUpdate(): Promise<DesktopDoc>;
   /** The answer to `onQuit`. */
   quit(putBack: boolean): Promise<void>;
   /** The whole window, from 1 to 2. */

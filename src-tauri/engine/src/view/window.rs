@@ -55,6 +55,19 @@ pub struct Preferences {
     pub version: String,
 }
 
+/// What the desktop does with the program. The window's shell tells it; the engine has no part in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export)]
+pub struct DesktopDoc {
+    pub start_at_login: bool,
+    /// Whether this build has a key to check newer versions with. Without one nobody is asked.
+    pub updates: bool,
+    /// A newer version that was found just now.
+    pub offered: Option<String>,
+    /// A newer version that was just put in the place of this one: it is used from the next start on.
+    pub installed: Option<String>,
+}
+
 /// A canned text of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[ts(export)]

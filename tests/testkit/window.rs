@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use fantoccini::actions::{InputSource, KeyAction, KeyActions};
+use fantoccini::wd::TimeoutConfiguration;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -80,6 +81,9 @@ impl Window {
         let client = opened.unwrap_or_else(|e| {
             panic!("no window: {e}\n{}", fs::read_to_string(driver.join("driver.log")).unwrap_or_default())
         });
+        // A busy machine paints late; the driver's own 30 seconds for a script are no measure of the window.
+        let patient = TimeoutConfiguration::new(Some(2 * wait::PATIENCE), None, None);
+        client.update_timeouts(patient).await.unwrap_or_else(|e| panic!("no other time limits: {e}"));
         Window { client, display, session, _driver: driver }
     }
 
@@ -173,7 +177,7 @@ impl Window {
     /// Waits for two painted frames: what is on the screen now is what the page means.
     pub async fn frames(&self) {
         let script = "const done = arguments[arguments.length - 1]; requestAnimationFrame(() => requestAnimationFrame(() => done(null)));";
-        self.client.execute_async(script, vec![]).await.unwrap_or_else(|e| panic!("no frame was painted: {e}"));
+        self.client.execute_async(script, vec![]).await.unwrap_or_else(|e| panic!("no frame was painted: {e:?}"));
     }
 
     /// A picture of the screen, under the target folder, for a person (or a reviewer) to open. Returns its path.

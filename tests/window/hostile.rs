@@ -297,6 +297,7 @@ async fn f35_hostile_mail_and_drafts_run_nothing_fetch_nothing_cover_nothing_and
 
     let window = shown(&home, session).await;
     for (name, id) in &ids {
+        println!("{name}");
         every_view(&window, name, id).await;
         let heard = listener.heard();
         assert!(heard.is_empty(), "{name} reached the network: {heard:?}");

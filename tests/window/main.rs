@@ -2,8 +2,6 @@
 //! Postfix and Dovecot where a message leaves.
 
 mod desktop;
-mod hostile;
-mod languages;
 mod morning;
 mod package;
 mod set_up;

@@ -1,5 +1,6 @@
 //! What is printed: one JSON document, or the same for reading.
 
+use countersign_domain::size::size_in_words;
 use countersign_engine::failure::{Code, Failure};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -56,7 +57,9 @@ impl Output {
         let _ = if self.json {
             writeln!(err, "{}", json!({ "error": failure.doc() }))
         } else {
-            let place = failure.field.as_ref().map_or(String::new(), |f| format!(" ({f})"));
+            // Most messages about a field begin with it.
+            let named = |field: &&String| !failure.message.starts_with(field.as_str());
+            let place = failure.field.as_ref().filter(named).map_or(String::new(), |f| format!(" ({f})"));
             writeln!(err, "{}{place}: {}", failure.code.word().replace('_', " "), failure.message)
         };
         failure.code.exit()
@@ -197,10 +200,13 @@ pub fn document(option: &str, path: &std::path::Path, most: usize) -> Result<Vec
     };
     read.map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::bad_input(option, format!("there is no file {}", path.display())),
+        kind if path.as_os_str() == "-" => Failure::bad_input(option, format!("standard input cannot be read: {kind}")),
         kind => Failure::bad_input(option, format!("{} cannot be read: {kind}", path.display())),
     })?;
     if bytes.len() > most {
-        return Err(Failure::bad_input(option, format!("{} has more than {most} bytes", path.display())));
+        let what =
+            if path.as_os_str() == "-" { "what came on standard input".into() } else { path.display().to_string() };
+        return Err(Failure::bad_input(option, format!("{what} is larger than {}", size_in_words(most as u64))));
     }
     Ok(bytes)
 }

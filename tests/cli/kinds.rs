@@ -215,3 +215,16 @@ fn r34_two_receivers_on_one_host_are_told_apart_where_they_are_listed() {
         assert_eq!(added["account"], format!("Webhook at {place}/{name}"));
     }
 }
+
+#[test]
+fn f36_a_document_that_is_too_large_is_refused_in_words_that_name_where_it_came_from() {
+    let world = World::sandbox();
+    let large = vec![b' '; (35 << 20) + 1];
+    let error = world.cli.run_input(&["propose", "-", "--source", "any"], &large).expect(2).error();
+    let told = text(&error["message"]);
+    assert!(told.starts_with("what came on standard input is larger than 36.7 MB, "), "{told}");
+    assert!(told.contains("grow by a third") && told.contains("send a link"), "{told}");
+    let path = world.scratch.write("large.json", &large);
+    let error = world.cli.run(&["propose", path.to_str().expect("plain"), "--source", "any"]).expect(2).error();
+    assert!(text(&error["message"]).contains("large.json is larger than 36.7 MB, "), "{error}");
+}

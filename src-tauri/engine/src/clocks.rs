@@ -5,6 +5,7 @@
 //! by, which a clock that is off by a constant measures well.
 
 use crate::core::Core;
+use crate::home::private_folders;
 use countersign_connectors::clocks_apart;
 use std::path::PathBuf;
 
@@ -26,7 +27,7 @@ impl Core {
         }
         let path = self.clock_of(destination);
         let written =
-            std::fs::create_dir_all(self.home.clocks()).and_then(|()| std::fs::write(&path, ahead.to_string()));
+            private_folders().create(self.home.clocks()).and_then(|()| std::fs::write(&path, ahead.to_string()));
         if let Err(e) = written {
             tracing::warn!("how far the clocks are apart could not be written down: {e}");
         }

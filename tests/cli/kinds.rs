@@ -193,7 +193,7 @@ fn f44_a_password_in_an_address_is_refused_by_its_field_and_shown_nowhere() {
         ("mailbox", format!("{mailbox}smtp = \"smtps://me:canary@smtp.example:465\"\n"), "mailbox.smtp"),
         (
             "mailbox",
-            format!("{mailbox}smtp = \"smtps://smtp.example\"\nimap = \"imaps://me:canary@i.example\"\n"),
+            format!("{mailbox}smtp = \"smtps://127.0.0.1\"\nimap = \"imaps://me:canary@i.example\"\n"),
             "mailbox.imap",
         ),
     ] {

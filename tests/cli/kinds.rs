@@ -2,7 +2,7 @@
 
 use crate::shared::{START, World, at, text};
 use countersign_sandbox::api::{Api, App};
-use countersign_sandbox::apps::{receiver::Receiver, resend::Resend};
+use countersign_sandbox::apps::{hubspot::HubSpot, receiver::Receiver, resend::Resend};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -102,16 +102,129 @@ fn r34_a_wrong_key_and_a_wrong_secret_are_told_by_the_test() {
     let table = format!("base_url = \"{}\"\nfrom = [\"support@shop.example\"]\n", api.base_url());
     add(&world, "mail-api", "resend", &table, "re_wrong_key").expect(0);
     let error = world.cli.run(&["destination", "test", "mail-api"]).expect(4).error();
-    assert!(text(&error["message"]).contains("refused the key"), "{error}");
+    assert!(text(&error["message"]).contains("The API key is not taken. Resend: "), "{error}");
     assert!(!error.to_string().contains("re_wrong_key"), "no secret in errors");
 
     let (_other, receiver) = double(Box::new(Receiver::new(WHSEC)));
     let hook = format!("base_url = \"{}/in\"\ncontract = \"keeps_id\"\nkeeps_id_hours = 48\n", receiver.base_url());
-    add(&world, "hook", "webhook", &hook, "not-a-secret").expect(0);
-    let error = world.cli.run(&["destination", "test", "hook"]).expect(4).error();
-    assert!(text(&error["message"]).contains("whsec_"), "{error}");
+    for wrong in ["not-a-secret", "whsec_c2hvcnQ=", "whsec_no base64 at all"] {
+        let error = add(&world, "hook", "webhook", &hook, wrong).expect(2).error();
+        assert!(error["field"] == "secret" && text(&error["message"]).contains("whsec_ and the base64"), "{error}");
+        assert!(!error.to_string().contains(wrong), "{error}");
+    }
+    let no_header = add(&world, "mail-two", "resend", &table, "re_with a space").expect(2).error();
+    assert!(no_header["field"] == "secret" && !no_header.to_string().contains("re_with"), "{no_header}");
+    add(&world, "hook", "webhook", &hook, WHSEC).expect(0);
+    let again =
+        world.cli.run_secret(&["destination", "login", "hook"], "--secret-fd", "not-a-secret").expect(2).error();
+    assert_eq!(again["field"], "secret", "nor when somebody signs in anew: {again}");
+    world.cli.ok(&["destination", "test", "hook"]);
     let contract: Value = world.cli.ok(&["destination", "contract", "hook"]);
     assert!(text(&contract["contracts"][0]["recognises_repeat"]).contains("2 days"), "{contract}");
     let odd = hook.replace("keeps_id\"", "sometimes\"");
     assert_eq!(add(&world, "odd", "webhook", &odd, WHSEC).expect(2).error()["field"], "webhook.contract");
+}
+
+#[test]
+fn f40_doctor_and_the_connection_test_tell_how_far_the_clocks_are_apart() {
+    let world = World::sandbox();
+    let (_runtime, api) = double(Box::new(Resend::new("re_good_key")));
+    let table = format!("base_url = \"{}\"\nfrom = [\"support@shop.example\"]\n", api.base_url());
+    add(&world, "mail-api", "resend", &table, "re_good_key").expect(0);
+    let clock = |now: &str| {
+        let steps = world.cli.ok(&["--now", now, "destination", "test", "mail-api"])["steps"].clone();
+        let step = steps.as_array().expect("steps").iter().find(|s| s["step"] == "clock").map(|s| s["text"].clone());
+        let checks = world.cli.ok(&["--now", now, "doctor"])["checks"].clone();
+        let check = checks.as_array().expect("checks").iter().find(|c| c["check"] == "clock of mail-api").cloned();
+        (step, check)
+    };
+    assert_eq!(clock(&at(60)), (None, None), "a minute is nothing");
+    let (step, check) = clock(&at(3 * 3600));
+    let (step, check) = (step.expect("a step"), check.expect("a check"));
+    for told in [&step, &check["text"]] {
+        assert!(text(told).contains("3 hours apart: this computer's is ahead"), "{told}");
+    }
+    assert_eq!(check["ok"], false);
+    assert_eq!(clock(&at(0)), (None, None), "set right, and asked again");
+}
+
+#[test]
+fn r16_changing_a_contact_and_making_one_have_their_three_questions_answered_each() {
+    let world = World::sandbox();
+    let (_runtime, api) = double(Box::new(HubSpot::new("pat-na1-good").prepared()));
+    let table = format!("portal = 4815162\nbase_url = \"{}\"\n", api.base_url());
+    add(&world, "crm", "hubspot", &table, "pat-na1-good").expect(0);
+    let contract = world.cli.ok(&["destination", "contract", "crm"]);
+    let listed = world.cli.ok(&["destination", "list"]);
+    let row = listed["destinations"].as_array().expect("a list").iter().find(|d| d["name"] == "crm").cloned();
+    for contracts in [&contract["contracts"], &row.expect("it is there")["contracts"]] {
+        let all = contracts.as_array().expect("a list");
+        for one in all {
+            for question in ["if_answer_lost", "recognises_repeat", "can_be_looked_up"] {
+                assert!(!text(&one[question]).is_empty(), "{question}: {one}");
+            }
+        }
+        let case = |case: &str| {
+            let of = |one: &&Value| one["effect"] == "crm.contact.upsert" && one["case"] == case;
+            all.iter().find(of).cloned().unwrap_or_else(|| panic!("{case}: {contracts}"))
+        };
+        let (made, changed) = (case("a contact that is made"), case("a contact that is changed"));
+        assert!(text(&made["recognises_repeat"]).contains("is refused"), "{made}");
+        // A change has no key: its repeat would overwrite, and what is found proves little.
+        assert!(text(&changed["recognises_repeat"]).starts_with("No."), "{changed}");
+        assert!(text(&changed["if_answer_lost"]).contains("then you decide"), "{changed}");
+        assert!(text(&changed["can_be_looked_up"]).contains("compared with the approved ones"), "{changed}");
+        assert_eq!(all.iter().filter(|one| one["effect"] == "crm.note").count(), 1);
+    }
+}
+
+#[test]
+fn f44_a_password_in_an_address_is_refused_by_its_field_and_shown_nowhere() {
+    let world = World::sandbox();
+    let mailbox = "from = [\"support@shop.example\"]\nusername = \"support\"\n";
+    for (kind, table, field) in [
+        ("webhook", "base_url = \"https://me:canary@hooks.example/in\"\n".to_owned(), "webhook.base_url"),
+        (
+            "resend",
+            "base_url = \"https://canary@api.example\"\nfrom = [\"s@shop.example\"]\n".to_owned(),
+            "resend.base_url",
+        ),
+        ("hubspot", "portal = 1\nbase_url = \"https://me:canary@api.example\"\n".to_owned(), "hubspot.base_url"),
+        ("mailbox", format!("{mailbox}smtp = \"smtps://me:canary@smtp.example:465\"\n"), "mailbox.smtp"),
+        (
+            "mailbox",
+            format!("{mailbox}smtp = \"smtps://127.0.0.1\"\nimap = \"imaps://me:canary@i.example\"\n"),
+            "mailbox.imap",
+        ),
+    ] {
+        let error = add(&world, "place", kind, &table, WHSEC).expect(2).error();
+        assert_eq!(error["field"], field, "{error}");
+        assert!(!error.to_string().contains("canary"), "{error}");
+    }
+    assert!(!world.cli.ok(&["destination", "list"]).to_string().contains("canary"));
+}
+
+#[test]
+fn r34_two_receivers_on_one_host_are_told_apart_where_they_are_listed() {
+    let world = World::sandbox();
+    let (_runtime, receiver) = double(Box::new(Receiver::new(WHSEC)));
+    for name in ["orders", "returns"] {
+        let table = format!("base_url = \"{}/{name}\"\n", receiver.base_url());
+        let added = add(&world, name, "webhook", &table, WHSEC).expect(0).json();
+        let place = receiver.base_url().replace("http://", "");
+        assert_eq!(added["account"], format!("Webhook at {place}/{name}"));
+    }
+}
+
+#[test]
+fn f36_a_document_that_is_too_large_is_refused_in_words_that_name_where_it_came_from() {
+    let world = World::sandbox();
+    let large = vec![b' '; (35 << 20) + 1];
+    let error = world.cli.run_input(&["propose", "-", "--source", "any"], &large).expect(2).error();
+    let told = text(&error["message"]);
+    assert!(told.starts_with("what came on standard input is larger than 36.7 MB, "), "{told}");
+    assert!(told.contains("grow by a third") && told.contains("send a link"), "{told}");
+    let path = world.scratch.write("large.json", &large);
+    let error = world.cli.run(&["propose", path.to_str().expect("plain"), "--source", "any"]).expect(2).error();
+    assert!(text(&error["message"]).contains("large.json is larger than 36.7 MB, "), "{error}");
 }

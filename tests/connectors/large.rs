@@ -42,8 +42,18 @@ async fn f36_the_provider_s_limit_is_compared_with_the_encoded_size() {
     rendered("postmark", 7_400_000).await.expect("it fits");
     let no = rendered("postmark", 7_600_000).await.expect_err("it does not fit once it is encoded");
     assert_eq!(no.field, "attachments");
-    assert!(no.reason.contains("10 MB") && no.reason.contains("101"), "the real number: {}", no.reason);
+    for part in
+        ["10.1 MB", "at most 10 MB", "base64 makes files a third larger", "`größe.bin` (7.6 MB)", "leave it out"]
+    {
+        assert!(no.reason.contains(part), "{part}: {}", no.reason);
+    }
     rendered("resend", 25 << 20).await.expect("the largest payload fits Resend");
+    // 35 MB are more than any payload may have; its source is told before anybody sees it.
+    let no = Payload::parse("email.send", with_file(35_000_000), &[]).expect_err("it is too large");
+    assert_eq!(no.field, "attachments");
+    for part in ["35 MB", "`größe.bin`", "at most 26.2 MB", "grow by a third", "send a link"] {
+        assert!(no.reason.contains(part), "{part}: {}", no.reason);
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use countersign_sandbox::{
 };
 
 use crate::rig::{
-    BRIEF, PARENT_BYTES, PATIENT, ROBIN, Rig, SUPPORT, Setup, Tried, conversation, doubt, message_in_thread,
+    BRIEF, NOW, PARENT_BYTES, PATIENT, ROBIN, Rig, SUPPORT, Setup, Tried, conversation, doubt, message_in_thread,
 };
 
 const LONG_AFTER: Duration = Duration::from_secs(31);
@@ -302,7 +302,7 @@ async fn the_connection_test_sends_nothing_and_names_the_step_that_failed() -> T
             steps.lock().expect("no panic before").push(probe.step);
         }
     };
-    let whoami = rig.connector.check(&rig.login, &progress).await?;
+    let whoami = rig.connector.check(&rig.login, NOW, &progress).await?;
     assert_eq!(whoami.sent_folder.as_deref(), Some("Sent"));
     assert_eq!(whoami.size_limit, Some(26_214_400));
     assert!(whoami.smtp_extensions.iter().any(|extension| extension.starts_with("CHUNKING")), "{whoami:?}");
@@ -313,7 +313,7 @@ async fn the_connection_test_sends_nothing_and_names_the_step_that_failed() -> T
     assert!(rig.sandbox.effects().is_empty());
     assert!(rig.sandbox.commands(Protocol::Smtp, "MAIL").is_empty());
     rig.sandbox.go_down(Protocol::Smtp).await?;
-    let error = rig.connector.check(&rig.login, &|_| {}).await.err().ok_or("it should fail")?;
+    let error = rig.connector.check(&rig.login, NOW, &|_| {}).await.err().ok_or("it should fail")?;
     assert_eq!((error.code, error.step), (SetupCode::Unreachable, "smtp_connect"));
     rig.sandbox.come_back(Protocol::Smtp).await?;
     for (fault, code, step) in [
@@ -321,7 +321,7 @@ async fn the_connection_test_sends_nothing_and_names_the_step_that_failed() -> T
         (Fault::imap_login_refused(), SetupCode::Login, "imap_login"),
     ] {
         rig.sandbox.fault_once(fault.clone());
-        let error = rig.connector.check(&rig.login, &|_| {}).await.err().ok_or("it should fail")?;
+        let error = rig.connector.check(&rig.login, NOW, &|_| {}).await.err().ok_or("it should fail")?;
         assert_eq!((error.code, error.step), (code, step), "{fault:?}: {error}");
         assert!(!error.to_string().contains(&rig.login.secret));
     }

@@ -7,6 +7,7 @@
 //! | `conformance` | the trials of a mail server |
 //! | `suite` | the trials every kind with an HTTP API has to pass, chosen by its contract |
 //! | `doubles` | each of these kinds with its double: what a new provider adds |
+//! | `elsewhere` | somebody else answers in the provider's place, or the clocks are apart: what people are told |
 //! | `field` | failures seen in the field (cases F01 to F09), on the mailbox |
 //! | `large` | what is too large for a provider, and what is as large as can be |
 //! | `tls` | kinds with an HTTP API over TLS with an authority of one's own |
@@ -14,6 +15,7 @@
 
 mod conformance;
 mod doubles;
+mod elsewhere;
 mod field;
 mod large;
 mod mailbox;

@@ -4,7 +4,8 @@ use crate::office::{MAILBOX, Office, ROBIN, SUPPORT, customers_message, proposal
 use countersign_domain::{ActionId, State};
 use countersign_engine::view::{ActionDoc, ApproveOne};
 use countersign_engine::{Code, Dispatcher, LoginSecret, SANDBOX};
-use countersign_sandbox::api::{Acts, Api, ApiFault, ApiSays};
+use countersign_sandbox::Times;
+use countersign_sandbox::api::{Acts, Api, ApiFault, ApiSays, On};
 use countersign_sandbox::apps::hubspot::HubSpot;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -492,4 +493,28 @@ async fn a_task_on_no_record_is_found_by_search_once_the_index_has_it() {
     crm.go_on(&dispatcher, 1, MINUTE).await;
     assert_eq!(crm.office.state(id).await, State::Accepted);
     assert_eq!(crm.effects(id).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r34_a_page_in_hubspots_place_pauses_with_words_that_say_what_it_is() {
+    let crm = Crm::new().await;
+    let record = json!({ "type": "contact", "match": { "id": "101" } });
+    let note = crm.one("r1", "crm.note", json!({ "record": record, "text": "Moved to Tuesday" })).await;
+    crm.approve(&[note]).await;
+    crm.api.set_fault(ApiFault::portal(200).on(On::Questions), Times::Always);
+    let dispatcher = crm.office.dispatcher().await;
+    dispatcher.tick().await;
+    assert_eq!((crm.office.state(note).await, crm.api.effects().len()), (State::Approved, 0));
+    let rows = crm.office.desk.destinations(Some(SANDBOX)).await.expect("they are there");
+    let row = rows.into_iter().find(|row| row.name == "crm").expect("it is there");
+    assert_eq!(row.health, "paused");
+    let waits = crm.office.doc(note).await.next.expect("it says why it waits").text;
+    for told in [&row.health_text, &waits] {
+        for part in ["A web page answered with status 200, and not HubSpot", "Nothing can be concluded", "address. "] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+    crm.api.clear_faults();
+    crm.go_on(&dispatcher, 1, 2 * MINUTE).await;
+    assert_eq!((crm.office.state(note).await, crm.effects(note).await), (State::Accepted, 1));
 }

@@ -512,7 +512,7 @@ async fn f40_a_clock_an_hour_off_sends_nothing_and_says_why() {
     b.tick().await;
     assert_eq!((b.state(id).await, b.effects()), (State::Approved, 0));
     let paused = b.office.core.ledger.destination("place").await.unwrap().unwrap().paused.expect("it is paused");
-    assert!(paused.why.contains("clocks") || paused.why.contains("60 minutes apart"), "{paused:?}");
+    assert!(paused.why.contains("60 minutes apart: this computer's is behind"), "{paused:?}");
     // Somebody sets the clock right and signs in again.
     b.office.later(HOUR);
     b.office.core.ledger.resume_destination("place", b.office.clock.now()).await.unwrap();
@@ -528,7 +528,39 @@ async fn a_captive_portal_is_no_success_and_no_refusal() {
         let id = b.approved("r1").await;
         b.tick().await;
         assert_eq!((b.state(id).await, b.effects()), (State::Unknown, 0), "{status}");
+        let told = b.office.doc(id).await.explanation;
+        for part in ["A web page answered", "not the receiver", "Nothing can be concluded", "destination's address"] {
+            assert!(told.contains(part), "{status}, {part}: {told}");
+        }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f40_a_clock_an_hour_off_is_told_although_everything_is_accepted() {
+    let b = Branch::resend().await;
+    let told = async || {
+        let rows = b.office.desk.destinations(Some(SANDBOX)).await.expect("they are there");
+        let row = rows.into_iter().find(|row| row.name == "place").expect("it is there");
+        (row.health, row.health_text)
+    };
+    assert_eq!(told().await, ("reachable".to_owned(), String::new()));
+    b.api.advance(HOUR);
+    let id = b.approved("r1").await;
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.effects()), (State::Accepted, 1), "a token has no time");
+    let (health, text) = told().await;
+    assert!(health == "reachable" && text.contains("60 minutes apart: this computer's is behind"), "{text}");
+    // Another process is told by the home.
+    let again = b.office.again().await;
+    assert!(again.clock_warning("place").is_some_and(|text| text.contains("60 minutes apart")));
+    let tested = b.office.desk.test_destination("place", None, &|_| {}).await.expect("it is reached");
+    let step = tested.steps.iter().find(|step| step.step == "clock").expect("the test tells it");
+    assert!(step.text.contains("60 minutes apart: this computer's is behind"), "{step:?}");
+    // Somebody sets the clock right; the next answer shows it.
+    b.office.later(HOUR);
+    let tested = b.office.desk.test_destination("place", None, &|_| {}).await.expect("it is reached");
+    assert!(tested.steps.iter().all(|step| step.step != "clock"), "{tested:?}");
+    assert_eq!(told().await, ("reachable".to_owned(), String::new()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -601,4 +633,39 @@ async fn r20_a_yes_that_announces_json_and_has_none_is_no_yes() {
     branch.api.fault_once(ApiFault::says_ok_but(Acts::No, ""));
     branch.tick().await;
     assert_eq!((branch.state(id).await, branch.effects()), (State::Unknown, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r24_a_first_attempt_that_was_certainly_not_sent_makes_no_absence_doubtful() {
+    let b = Branch::webhook("look_up", |r| (r.can_be_asked, r.names_the_id) = (true, false)).await;
+    b.api.fault_once(ApiFault::too_many("60"));
+    let id = b.approved("r1").await;
+    b.tick().await;
+    assert_eq!(
+        (b.state(id).await, b.effects(), b.api.writes().len()),
+        (State::Approved, 0, 1),
+        "not sent, for certain"
+    );
+    b.later(2 * MINUTE);
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.effects(), b.api.writes().len()), (State::Accepted, 1, 2), "no person was asked");
+    assert_eq!(b.office.doc(id).await.attempts.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r24_a_repeat_in_doubt_that_was_turned_away_leaves_the_doubt_that_there_was() {
+    let b = Branch::webhook("keeps_id_and_look_up", |r| {
+        (r.can_be_asked, r.names_the_id, r.keeps_id) = (true, false, true);
+    })
+    .await;
+    b.api.fault_once(ApiFault::resets_before_acting());
+    b.api.fault_once(ApiFault::too_many("60"));
+    let id = b.approved("r1").await;
+    b.tick().await;
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.effects()), (State::Unknown, 0), "the first one may have arrived");
+    // It cannot be told that nothing arrived; the key makes the repeat safe, and so it goes.
+    b.later(11 * MINUTE);
+    b.tick().await;
+    assert_eq!((b.state(id).await, b.effects()), (State::Accepted, 1));
 }

@@ -266,8 +266,121 @@ async fn f42_an_exchange_whose_answer_was_lost_ends_at_a_person_and_sends_nothin
         s.later(2 * MINUTE);
     }
     assert_eq!(s.office.state(ids[0]).await, State::Approved);
-    assert_eq!(s.row().await.health, "signed_out", "the old token counts as stolen, and nobody has the new one");
+    let row = s.row().await;
+    assert_eq!(row.health, "signed_out", "the old token counts as stolen, and nobody has the new one");
+    for part in ["sign in again", "An earlier renewal was begun here and never ended; what it was granted is lost"] {
+        assert!(row.health_text.contains(part), "{part}: {}", row.health_text);
+    }
     assert_eq!(s.office.effects(ids[0]).await, 0);
+    // Once a person signed in there is nothing left of it.
+    s.id.with(|id| id.sign_in_again("canary-refresh-new"));
+    let again = LoginSecret::new("canary-refresh-new");
+    s.office.desk.sign_in(MAILBOX, &again, &|_| {}).await.expect("it is taken");
+    s.later(2 * HOUR);
+    s.id.with(|id| id.sign_in_again("another one"));
+    s.tick().await;
+    let told = s.row().await.health_text;
+    assert!(told.contains("sign in again") && !told.contains("earlier renewal"), "{told}");
+}
+
+/// A CRM that takes the tokens of a sign-in server; Robin is its contact 101.
+struct SignedCrm {
+    office: Office,
+    id: Id,
+    crm: Api,
+}
+
+impl SignedCrm {
+    async fn new(make: impl FnOnce(&mut SignIn)) -> SignedCrm {
+        let id = Id::start(make).await;
+        let office = Office::new().await;
+        let mut app = HubSpot::signed_in(id.tokens.clone());
+        app.put("contacts", "101", &[("email", ROBIN), ("firstname", "Robin")]);
+        let crm = Api::start(Box::new(app), start_of_day().millis() / 1000).await.expect("the CRM starts");
+        SignedCrm { office, id, crm }
+    }
+
+    fn table(&self) -> String {
+        let sign_in = sign_in_lines(Some(self.id.api.address()));
+        format!("portal = 4815162\nbase_url = \"{}\"\nanswer_timeout_seconds = 3\n{sign_in}", self.crm.base_url())
+    }
+
+    async fn added(&self) {
+        let file = format!(
+            "name = \"crm\"\nkind = \"hubspot\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = 0\n[hubspot]\n{}",
+            self.table()
+        );
+        let (desk, dir) = (&self.office.desk, self.office.dir.path());
+        desk.add_destination(&file, dir, &LoginSecret::new(REFRESH)).await.expect("it is added");
+        let effects = ["crm.note".to_owned()];
+        desk.add_source("crm-agent", SANDBOX, &effects, &["crm".to_owned()], false).await.expect("a source");
+        desk.test_destination("crm", None, &|_| {}).await.expect("it is tried");
+    }
+
+    async fn note(&self) -> ActionId {
+        let source = self.office.intake.by_name("crm-agent").await.expect("it is known");
+        let record = json!({ "type": "contact", "match": { "email": ROBIN } });
+        let document = json!({ "event_id": "e1", "request_id": "r1", "actions": [
+            { "step": "note", "effect": "crm.note", "destination": "crm", "payload": { "record": record, "text": "Moved" } }
+        ] });
+        let answer = self.office.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
+        answer.actions[0].id.as_ref().expect("an action").parse().expect("an id")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_a_token_that_is_refused_where_a_record_is_shown_is_renewed_once_too() {
+    let s = SignedCrm::new(|id| id.rotates = false).await;
+    s.added().await;
+    let note = s.note().await;
+    let before = s.id.exchanges();
+    s.id.tokens.end_all();
+    s.office.desk.check_parent(note).await.expect("it is asked");
+    let findings = s.office.doc(note).await.findings;
+    assert!(findings.iter().any(|f| f.text.contains("101")), "the record is shown: {findings:?}");
+    assert_eq!(s.id.exchanges(), before + 1, "once");
+    // Whose sign-in is lost is not asked for one again and again.
+    s.id.with(|id| id.sign_in_again("another one"));
+    let asked = s.id.api.requests().len();
+    for _ in 0..3 {
+        s.office.desk.check_parent(note).await.expect("it is asked");
+    }
+    assert!(s.id.api.requests().len() <= asked + 1, "a no is not asked for twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_what_a_form_was_granted_outlives_an_adding_that_fails() {
+    let s = SignedCrm::new(|_| {}).await;
+    s.added().await;
+    let before = s.id.exchanges();
+    // The same account under another name, signed in by the same person anew.
+    s.id.with(|id| id.sign_in_again("canary-refresh-typed"));
+    let values = [
+        ("portal", "4815162".to_owned()),
+        ("base_url", s.crm.base_url()),
+        ("auth", "oauth".to_owned()),
+        ("token_endpoint", format!("http://{}/token", s.id.api.address())),
+        ("client_id", CLIENT.to_owned()),
+    ];
+    let form = DestinationForm {
+        name: "crm-two".into(),
+        kind: "hubspot".into(),
+        environment: SANDBOX.into(),
+        undo_seconds: 0,
+        values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        secret: "canary-refresh-typed".into(),
+    };
+    let desk = &s.office.desk;
+    let steps = desk.probe(&form, &|_| {}).await.expect("it is tried");
+    assert!(steps.iter().all(|step| step.state == "done"), "{steps:?}");
+    assert!(steps[0].text.contains("used up"), "a person is told that this form is to be kept: {steps:?}");
+    assert_eq!(s.id.exchanges(), before + 1);
+    let refused = desk.add(&form).await.expect_err("the account is there already");
+    assert_eq!(refused.code, Code::Conflict, "{refused:?}");
+    desk.remove_destination("crm").await.expect("it is removed");
+    desk.add(&form).await.expect("now it can be added");
+    desk.test_destination("crm-two", None, &|_| {}).await.expect("what was granted is still there");
+    assert_eq!(s.id.exchanges(), before + 1, "the used refresh token was not shown again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -355,28 +468,10 @@ async fn f40_a_refusal_tells_when_the_clocks_are_apart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f42_the_crm_never_hears_of_an_action_under_a_token_it_refuses() {
-    let id = Id::start(|id| id.rotates = false).await;
-    let office = Office::new().await;
-    let mut app = HubSpot::signed_in(id.tokens.clone());
-    app.put("contacts", "101", &[("email", ROBIN), ("firstname", "Robin")]);
-    let crm = Api::start(Box::new(app), start_of_day().millis() / 1000).await.expect("the CRM starts");
-    let file = format!(
-        "name = \"crm\"\nkind = \"hubspot\"\nenvironment = \"{SANDBOX}\"\nundo_seconds = 0\n[hubspot]\nportal = 4815162\n\
-         base_url = \"{}\"\nanswer_timeout_seconds = 3\n{}",
-        crm.base_url(),
-        sign_in_lines(Some(id.api.address()))
-    );
-    office.desk.add_destination(&file, office.dir.path(), &LoginSecret::new(REFRESH)).await.expect("it is added");
-    let effects = ["crm.note".to_owned()];
-    office.desk.add_source("crm-agent", SANDBOX, &effects, &["crm".to_owned()], false).await.expect("a source");
-    office.desk.test_destination("crm", None, &|_| {}).await.expect("it is tried");
-    let source = office.intake.by_name("crm-agent").await.expect("it is known");
-    let record = json!({ "type": "contact", "match": { "email": ROBIN } });
-    let document = json!({ "event_id": "e1", "request_id": "r1", "actions": [
-        { "step": "note", "effect": "crm.note", "destination": "crm", "payload": { "record": record, "text": "Moved" } }
-    ] });
-    let answer = office.intake.propose(&source, document.to_string().as_bytes()).await.expect("it is taken");
-    let note: ActionId = answer.actions[0].id.as_ref().expect("an action").parse().expect("an id");
+    let s = SignedCrm::new(|id| id.rotates = false).await;
+    s.added().await;
+    let note = s.note().await;
+    let SignedCrm { office, id, crm } = &s;
     office.desk.check_parent(note).await.expect("it is asked");
     office.approve(note).await;
     let before = id.exchanges();

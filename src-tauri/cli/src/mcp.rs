@@ -9,7 +9,10 @@ mod tools;
 use crate::args::Mcp;
 use crate::output::{Ended, first_line};
 use crate::session::Session;
-use countersign_engine::intake::{Asked, Intake, Permitted, http::BODY_LIMIT};
+use countersign_engine::intake::{
+    Asked, Intake, Permitted,
+    http::{BODY_LIMIT, too_large_in_words},
+};
 use countersign_engine::view::SourceAction;
 use countersign_engine::{Code, Failure};
 use rmcp::model::{
@@ -71,7 +74,7 @@ impl Agent {
         strict::as_it_came(&arguments)?;
         let document = serde_json::to_vec(&arguments).map_err(|e| Failure::internal(e.to_string()))?;
         if document.len() > BODY_LIMIT {
-            return Err(Failure::bad_input("document", format!("a proposal may have {BODY_LIMIT} bytes at most")));
+            return Err(Failure::bad_input("document", too_large_in_words()));
         }
         let answer = self.intake.propose(&source, &document).await?;
         let taken = !answer.actions.iter().any(|a| ["conflict", "not_permitted"].contains(&a.disposition.as_str()));

@@ -1,5 +1,6 @@
 //! What is printed: one JSON document, or the same for reading.
 
+use countersign_domain::size::size_in_words;
 use countersign_engine::failure::{Code, Failure};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -56,11 +57,17 @@ impl Output {
         let _ = if self.json {
             writeln!(err, "{}", json!({ "error": failure.doc() }))
         } else {
-            let place = failure.field.as_ref().map_or(String::new(), |f| format!(" ({f})"));
-            writeln!(err, "{}{place}: {}", failure.code.word().replace('_', " "), failure.message)
+            writeln!(err, "{}", in_a_line(failure))
         };
         failure.code.exit()
     }
+}
+
+/// A failure for people. Most messages about a field begin with it, and then it is not said twice.
+fn in_a_line(failure: &Failure) -> String {
+    let named = |field: &&String| !failure.message.starts_with(field.as_str());
+    let place = failure.field.as_ref().filter(named).map_or(String::new(), |field| format!(" ({field})"));
+    format!("{}{place}: {}", failure.code.word().replace('_', " "), failure.message)
 }
 
 /// An action without its identity has no payload hash yet. The window's documents have an empty text there; outside programs
@@ -187,6 +194,11 @@ pub fn lines(option: &str, fd: u32) -> Result<Vec<String>, Failure> {
 
 /// A document from a file or, for `-`, from stdin.
 pub fn document(option: &str, path: &std::path::Path, most: usize) -> Result<Vec<u8>, Failure> {
+    document_or(option, path, most, "")
+}
+
+/// The same. `advice`: the end of the sentence that says that it is too large.
+pub fn document_or(option: &str, path: &std::path::Path, most: usize, advice: &str) -> Result<Vec<u8>, Failure> {
     use std::io::Read;
     let mut bytes = Vec::new();
     let limit = most as u64 + 1;
@@ -197,10 +209,16 @@ pub fn document(option: &str, path: &std::path::Path, most: usize) -> Result<Vec
     };
     read.map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::bad_input(option, format!("there is no file {}", path.display())),
+        kind if path.as_os_str() == "-" => Failure::bad_input(option, format!("standard input cannot be read: {kind}")),
         kind => Failure::bad_input(option, format!("{} cannot be read: {kind}", path.display())),
     })?;
     if bytes.len() > most {
-        return Err(Failure::bad_input(option, format!("{} has more than {most} bytes", path.display())));
+        let what =
+            if path.as_os_str() == "-" { "what came on standard input".into() } else { path.display().to_string() };
+        return Err(Failure::bad_input(
+            option,
+            format!("{what} is larger than {}{advice}", size_in_words(most as u64)),
+        ));
     }
     Ok(bytes)
 }
@@ -208,6 +226,15 @@ pub fn document(option: &str, path: &std::path::Path, most: usize) -> Result<Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn r40_a_field_is_named_once() {
+        use countersign_domain::json::FieldError;
+        let refused = Failure::from(FieldError::new("subject", "is missing").within("payload"));
+        assert_eq!(in_a_line(&refused), "bad input: payload.subject: is missing");
+        let other = Failure::bad_input("file", "there is no file x");
+        assert_eq!(in_a_line(&other), "bad input (file): there is no file x");
+    }
 
     #[test]
     fn f28_no_text_can_steer_or_fool_the_terminal() {

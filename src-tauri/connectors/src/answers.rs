@@ -1,11 +1,11 @@
 //! Reads a provider's recorded answers: the folder's files, each answer with the outcome it must get. For tests.
 
-use crate::transport::{HttpReply, Reply};
+use crate::transport::HttpReply;
 use countersign_domain::{Answer, Contract, Outcome, classify};
 use toml::{Table, Value};
 
 /// Checks every answer of `providers/NAME/answers/*.toml` and tells how many there were.
-pub(crate) fn check(provider: &str, contract: &Contract, read: impl Fn(&Reply) -> Answer) -> usize {
+pub(crate) fn check(provider: &str, contract: &Contract, read: impl Fn(&HttpReply) -> Answer) -> usize {
     let folder = format!("{}/src/providers/{provider}/answers", env!("CARGO_MANIFEST_DIR"));
     let mut seen = 0;
     for file in std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{folder}: {e}")) {
@@ -21,12 +21,12 @@ pub(crate) fn check(provider: &str, contract: &Contract, read: impl Fn(&Reply) -
                     headers.extend(text("retry_after").map(|v| ("retry-after".to_owned(), v.to_owned())));
                     let more = case.get("headers").and_then(Value::as_table).into_iter().flatten();
                     headers.extend(more.map(|(name, v)| (name.clone(), v.as_str().unwrap().to_owned())));
-                    read(&Reply::Http(HttpReply {
+                    read(&HttpReply {
                         status: u16::try_from(case["status"].as_integer().unwrap()).unwrap(),
                         headers,
                         body: text("body").unwrap_or_default().as_bytes().to_vec(),
                         ahead_seconds: None,
-                    }))
+                    })
                 }
             };
             let outcome = classify(contract, &answer);

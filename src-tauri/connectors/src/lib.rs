@@ -47,7 +47,8 @@
 //! `mail_api::provider::<NAME>()`: `request`, `test_request`, `read`, `checked` and `look` are what is left to write, under the
 //! rules below, and the constants. `BASE_URL` is the host alone, the version belongs to each path. `MEMBERS` are names at the top
 //! of the body, people as texts or as objects with an `email`; where the message lies deeper (SendGrid) the preview must learn
-//! it first. `CHECK` needs no permission that sending does not need. No documented `REQUEST_MAX`: more than a payload makes.
+//! it first. `CHECK` needs no permission that sending does not need, and `checked` says what a good answer to it means; all
+//! others are judged by your `read`. No documented `REQUEST_MAX`: more than a payload makes.
 //! A kind whose users sign in with OAuth reads `transport::oauth::OAuthConfig` beside its table, has its `fields` and gives the
 //! client as [`Connector::oauth`]; its [`Login`] is then an access token, and that is all it knows of it. See HubSpot.
 //! Anything else brings `pub(crate) const PROVIDER` ([`Provider`]) with the [`Kind`] (its form fields; `site::SiteConfig`
@@ -60,7 +61,7 @@
 //!   refuse (too large, too many) or send otherwise than it was approved (places it fills in, members it lacks) is an
 //!   [`Unrenderable`] that names the payload's field.
 //! * `read`: pure. A whole reply to codes, receipt and words; it judges nothing. [`HttpReply::json`] is None for what is not
-//!   JSON. A body the provider does not document is `foreign`. Words pass through [`HttpReply::words`], which takes addresses
+//!   JSON. A body the provider does not document is [`HttpReply::foreign`]. Words pass through [`HttpReply::words`], which takes addresses
 //!   out.
 //! * `approach`: opens the stored request (`Request::open`), adds `Credentials`, and returns what `transport::http::Site::approach`
 //!   returns. If it must ask something first, only what changes nothing a person would notice.
@@ -113,6 +114,7 @@ pub use preview::{Preview, PreviewAttachment};
 pub use registry::{DestinationConfig, FormField, Kind, Learned, Provider, Settings, connect, kinds, parse};
 pub use survey::{Record, Survey};
 pub use transport::oauth::{Granted, NotGranted, OAuth};
+pub use transport::reply::clocks_apart;
 pub use transport::{Crossed, HttpReply, LateReader, Poised, Reply, Step};
 
 use async_trait::async_trait;
@@ -134,6 +136,11 @@ pub trait Connector: Send + Sync {
     fn account_text(&self) -> String;
     /// What this destination, as it is configured, promises for `effect`. None: it cannot do that.
     fn contract(&self, effect: &str) -> Option<&Contract>;
+    /// All that is promised for `effect`: where it depends on what is there, each case with what it is for people. For
+    /// whoever reads the contract before there is an order.
+    fn contracts(&self, effect: &str) -> Vec<(Option<&'static str>, &Contract)> {
+        self.contract(effect).map(|contract| (None, contract)).into_iter().collect()
+    }
     /// The same for one order, where it depends on more than the effect (a contact that is made, or one that is changed).
     fn contract_of(&self, order: &Countersigned) -> Option<&Contract> {
         self.contract(&order.key().effect)
@@ -141,6 +148,10 @@ pub trait Connector: Send + Sync {
     /// Where its sign-in is renewed, if it signs in with OAuth. Its [`Login`] is then an access token.
     fn oauth(&self) -> Option<&OAuth> {
         None
+    }
+    /// Whether a secret can be one of this kind, by its form. A refusal says what the form is and nothing of the secret.
+    fn takes_secret(&self, _secret: &str) -> Result<(), &'static str> {
+        Ok(())
     }
     /// How long the answer is waited for once the last thing has been said.
     fn answer_timeout(&self) -> Duration;
@@ -178,18 +189,26 @@ pub trait Connector: Send + Sync {
     /// Names and numbers of a whole reply. Pure; judges nothing.
     fn read(&self, reply: &Reply) -> Answer;
 
-    /// Connection test, step by step. Sends nothing.
-    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError>;
-    /// Sends one test message to `to` and, if there is a mailbox, learns whether the provider files the Sent copy itself.
-    /// `nonce` makes the message's id; the caller brings it, as nothing here is random.
-    async fn test_send(
+    /// Connection test, step by step. Sends nothing. `at`: the time now, to notice a clock that is wrong.
+    async fn check(
         &self,
         login: &Login,
-        to: &str,
-        nonce: &str,
         at: Timestamp,
         progress: &(dyn Fn(Probe) + Send + Sync),
-    ) -> Result<TestSend, SetupError>;
+    ) -> Result<Whoami, SetupError>;
+    /// Sends one test message to `to` and, if there is a mailbox, learns whether the provider files the Sent copy itself.
+    /// `nonce` makes the message's id; the caller brings it, as nothing here is random. Unless it sends mail, it cannot.
+    async fn test_send(
+        &self,
+        _login: &Login,
+        _to: &str,
+        _nonce: &str,
+        _at: Timestamp,
+        _progress: &(dyn Fn(Probe) + Send + Sync),
+    ) -> Result<TestSend, SetupError> {
+        let text = "there is nobody to write a test message to; the test without one is enough".to_owned();
+        Err(SetupError { code: SetupCode::NotPossible, step: "send", text })
+    }
 
     /// Sets up what the destination needs beforehand, once (a unique property). Safe to do again.
     async fn prepare(
@@ -275,6 +294,8 @@ pub struct Whoami {
     pub size_limit: Option<u64>,
     /// The folder copies are in, if there is a mailbox.
     pub sent_folder: Option<String>,
+    /// How far the server's clock is ahead of ours, in seconds, if it told its time.
+    pub ahead_seconds: Option<i64>,
 }
 
 /// What a test message taught.

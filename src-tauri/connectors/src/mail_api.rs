@@ -6,8 +6,8 @@ use crate::login::Login;
 use crate::preview::{Preview, PreviewAttachment, of_request};
 use crate::registry::{Kind, Learned, Provider, Settings};
 use crate::site::SiteConfig;
-use crate::transport::http::{Credentials, NoAnswer, Request, Site};
-use crate::transport::reply::answer;
+use crate::transport::http::{Credentials, NoAnswer, Request, Site, fits_a_header};
+use crate::transport::reply::{answer, is_foreign, refuses_login};
 use crate::transport::tls::Unreached;
 use crate::transport::trial::deliver;
 use crate::transport::{HttpReply, Poised, Reply};
@@ -17,7 +17,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::canonical::sha256;
 use countersign_domain::email::{EmailView, Mailbox};
+use countersign_domain::explain::sentence;
 use countersign_domain::json::FieldError;
+use countersign_domain::size::size_in_words;
 use countersign_domain::{
     AccountFingerprint, Answer, Contract, Conversation, Countersigned, IdempotencyKey, Sealed, Sighting, Timestamp,
     Wire,
@@ -46,6 +48,8 @@ pub(crate) trait MailProvider: Sized + Send + Sync + 'static {
     const MEMBERS: Members;
     /// Path of a read-only question that shows that a login works.
     const CHECK: &'static str;
+    /// What to do where the secret is not taken.
+    const NEW_SECRET: &'static str;
 
     fn contracts() -> &'static [(String, Contract)];
     fn credentials(login: &Login) -> Credentials;
@@ -58,9 +62,9 @@ pub(crate) trait MailProvider: Sized + Send + Sync + 'static {
     ) -> Result<Request, Unrenderable>;
     /// The request of a test message.
     fn test_request(config: &SiteConfig, to: &str, nonce: &str) -> Request;
-    fn read(reply: &Reply) -> Answer;
-    /// What the answer to [`MailProvider::CHECK`] says about the login.
-    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError>;
+    fn read(reply: &HttpReply) -> Answer;
+    /// What the login is good for, by the answer to [`MailProvider::CHECK`]. None where it is no yes.
+    fn checked(reply: &HttpReply) -> Option<&'static str>;
     async fn look(api: &MailApi<Self>, order: &Countersigned, login: &Login, noted: &[Value]) -> Sighting;
 }
 
@@ -129,6 +133,9 @@ impl<P: MailProvider> Connector for MailApi<P> {
     fn contract(&self, effect: &str) -> Option<&Contract> {
         P::contracts().iter().map(|(_, c)| c).find(|c| c.effects.iter().any(|e| e == effect))
     }
+    fn takes_secret(&self, secret: &str) -> Result<(), &'static str> {
+        fits_a_header(secret)
+    }
     fn answer_timeout(&self) -> Duration {
         self.config.answer_timeout
     }
@@ -140,8 +147,9 @@ impl<P: MailProvider> Connector for MailApi<P> {
         conversation: Option<&Conversation>,
         _at: Timestamp,
     ) -> Result<Wire, Unrenderable> {
-        let request = P::request(&self.config, &email(sealed, &self.config)?, key, conversation)?;
-        at_most(&request, P::REQUEST_MAX, P::TITLE)?;
+        let email = email(sealed, &self.config)?;
+        let request = P::request(&self.config, &email, key, conversation)?;
+        at_most(&request, &email, P::REQUEST_MAX, P::TITLE)?;
         Ok(request.seal())
     }
 
@@ -150,16 +158,28 @@ impl<P: MailProvider> Connector for MailApi<P> {
     }
 
     fn read(&self, reply: &Reply) -> Answer {
-        P::read(reply)
+        reply.read_as_http(P::read)
     }
 
-    async fn check(&self, login: &Login, progress: Progress<'_>) -> Result<Whoami, SetupError> {
+    async fn check(&self, login: &Login, at: Timestamp, progress: Progress<'_>) -> Result<Whoami, SetupError> {
         let steps = Steps(progress);
         reach(&self.site, &steps).await?;
         let request = Request::get(self.config.base.join(P::CHECK));
-        let reply = question(&self.site, &request, &P::credentials(login), &steps).await?;
-        P::checked(reply, &steps)?;
-        Ok(Whoami { account: self.account_text(), size_limit: Some(P::REQUEST_MAX as u64), ..Whoami::default() })
+        let reply = question(&self.site, &request, &P::credentials(login), at, &steps).await?;
+        let Some(good_for) = P::checked(&reply) else {
+            let answer = P::read(&reply);
+            let told = said_by(P::TITLE, &answer);
+            return Err(if refuses_login(&answer) {
+                let text = format!("The {} is not taken. {told} {}", P::SECRET, P::NEW_SECRET);
+                steps.fail("http_login", SetupCode::Login, text)
+            } else {
+                steps.fail("http_login", SetupCode::Protocol, told)
+            });
+        };
+        steps.done("http_login", good_for);
+        let size_limit = Some(P::REQUEST_MAX as u64);
+        let (account, ahead_seconds) = (self.account_text(), reply.ahead_seconds);
+        Ok(Whoami { account, size_limit, ahead_seconds, ..Whoami::default() })
     }
 
     async fn test_send(
@@ -172,7 +192,8 @@ impl<P: MailProvider> Connector for MailApi<P> {
     ) -> Result<TestSend, SetupError> {
         let request = P::test_request(&self.config, to, nonce);
         let when = (at, self.config.answer_timeout);
-        send_test(&self.site, request, &P::credentials(login), when, P::read, &Steps(progress)).await
+        let read = |reply: &Reply| reply.read_as_http(P::read);
+        send_test(&self.site, request, &P::credentials(login), when, (P::TITLE, read), &Steps(progress)).await
     }
 
     async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
@@ -219,16 +240,29 @@ pub(crate) fn addresses(list: &[Mailbox]) -> Vec<String> {
 }
 
 /// What is larger than the provider takes is said before anybody approves it (F36).
-fn at_most(request: &Request, limit: usize, provider: &str) -> Result<(), Unrenderable> {
-    let size = request.body.len();
-    if size <= limit {
+fn at_most(request: &Request, email: &EmailView, limit: usize, provider: &str) -> Result<(), Unrenderable> {
+    if request.body.len() <= limit {
         return Ok(());
     }
+    let of = |bytes: usize| size_in_words(bytes as u64);
+    let (whole, most) = (of(request.body.len()), of(limit));
+    let Some(largest) = email.attachments.iter().max_by_key(|file| file.content.bytes.len()) else {
+        let reason = format!("makes the message {whole} large; {provider} takes at most {most}. Shorten it");
+        return Err(Unrenderable::new(if email.html.is_some() { "html" } else { "text" }, reason));
+    };
     let reason = format!(
-        "make the request {size} bytes large, encoded as it is sent; {provider} takes at most {} MB",
-        limit / 1_000_000
+        "make the message {whole} large as it is sent, since base64 makes files a third larger; {provider} takes at most \
+         {most}. The largest is `{}` ({}): leave it out, or send a link to it",
+        largest.filename,
+        of(largest.content.bytes.len())
     );
     Err(Unrenderable::new("attachments", reason))
+}
+
+/// An answer that is none to a look.
+pub(crate) fn unseen(answer: Answer) -> Sighting {
+    let signed_out = refuses_login(&answer);
+    Sighting::CannotTell { why: answer.words, signed_out }
 }
 
 /// Names of the members that hold what a person is to see.
@@ -335,15 +369,21 @@ fn not_reached(step: &'static str, why: &Unreached, steps: &Steps<'_>) -> SetupE
     steps.fail(step, code, format!("The server: {}.{advice}", why.text()))
 }
 
+/// What a provider said, as a sentence of its own; of an answer that is not the provider's, just that.
+pub(crate) fn said_by(title: &str, answer: &Answer) -> String {
+    if is_foreign(answer) { sentence(&answer.words) } else { sentence(&format!("{title}: {}", answer.words)) }
+}
+
 /// Asks one read-only question and hands on what the provider said.
-pub(crate) async fn question(
+async fn question(
     site: &Site,
     request: &Request,
     credentials: &Credentials,
+    at: Timestamp,
     steps: &Steps<'_>,
 ) -> Result<HttpReply, SetupError> {
     steps.begin("http_login", "Signing in");
-    site.ask(request, credentials).await.map_err(|no| match &no {
+    site.ask_at(request, credentials, at).await.map_err(|no| match &no {
         NoAnswer::Unreached(why) => not_reached("http_login", why, steps),
         NoAnswer::Unusable => steps.fail("http_login", SetupCode::Login, no.text()),
         NoAnswer::Timeout => steps.fail("http_login", SetupCode::Timeout, no.text()),
@@ -360,21 +400,21 @@ pub(crate) fn test_payload(to: &str) -> Value {
     })
 }
 
-/// Sends a test message once. `read`: the provider's reading of the reply.
+/// Sends a test message once. `provider`: its name, and its reading of the reply.
 async fn send_test(
     site: &Site,
     request: Request,
     credentials: &Credentials,
     test: (Timestamp, Duration),
-    read: impl Fn(&Reply) -> Answer,
+    provider: (&str, impl Fn(&Reply) -> Answer),
     steps: &Steps<'_>,
 ) -> Result<TestSend, SetupError> {
     let (at, limit) = test;
+    let (title, read) = provider;
     steps.begin("send", "Sending the test message");
     let failed = |answer: Answer| {
-        let is_login = answer.codes.iter().any(|c| c.0.starts_with("http:login:"));
-        let code = if is_login { SetupCode::Login } else { SetupCode::Protocol };
-        steps.fail("send", code, format!("The provider: {}.", answer.words.trim_end_matches('.')))
+        let code = if refuses_login(&answer) { SetupCode::Login } else { SetupCode::Protocol };
+        steps.fail("send", code, said_by(title, &answer))
     };
     let poised = site.approach(request, credentials, at, Value::Null).await.map_err(failed)?;
     let reply = deliver(Poised::Http(poised), limit).await.map_err(failed)?;

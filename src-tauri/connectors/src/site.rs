@@ -109,7 +109,7 @@ impl SiteConfig {
 
     /// The same for people.
     pub fn account_text(&self, kind: &str) -> String {
-        let host = &self.base.endpoint.host;
+        let host = self.base.shown();
         let senders = self.from.iter().map(|m| m.email.as_str()).collect::<Vec<_>>().join(", ");
         if senders.is_empty() { format!("{kind} at {host}") } else { format!("{senders} via {kind} at {host}") }
     }

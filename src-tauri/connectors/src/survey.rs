@@ -12,6 +12,9 @@ pub enum Survey {
     Missing,
     CannotAsk {
         why: String,
+        /// The login was refused.
+        #[serde(default)]
+        signed_out: bool,
     },
     /// The effect touches no record that was there before, or the destination has none.
     NothingToAsk,

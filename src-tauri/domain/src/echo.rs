@@ -21,8 +21,12 @@ const WORD_MIN: usize = 3;
 const KEPT_MAX: usize = 300;
 /// Stands for what was taken out.
 const GONE: &str = "…";
-/// Codes under which the words are our own.
-const OURS: &str = "engine:";
+/// Codes under which the words are our own: what the program did, and that somebody else answered.
+const OURS: [&str; 2] = ["engine:", "foreign:"];
+
+fn is_ours(code: &str) -> bool {
+    OURS.iter().any(|ours| code.starts_with(ours))
+}
 
 /// The values of one payload, to be taken out of what a destination says.
 pub struct Echo {
@@ -167,9 +171,9 @@ impl Outcome {
     pub fn without(mut self, echo: &Echo) -> Outcome {
         match &mut self {
             Outcome::Accepted(receipt) => receipt.quiet(echo),
-            Outcome::Refused(said) if !said.code.starts_with(OURS) => said.words = echo.clean(&said.words),
-            Outcome::NotSent(said) if !said.code.starts_with(OURS) => said.words = echo.clean(&said.words),
-            Outcome::Unclear(said) if !said.code.starts_with(OURS) => said.words = echo.clean(&said.words),
+            Outcome::Refused(said) if !is_ours(&said.code) => said.words = echo.clean(&said.words),
+            Outcome::NotSent(said) if !is_ours(&said.code) => said.words = echo.clean(&said.words),
+            Outcome::Unclear(said) if !is_ours(&said.code) => said.words = echo.clean(&said.words),
             Outcome::Refused(_) | Outcome::NotSent(_) | Outcome::Unclear(_) => {}
         }
         self

@@ -6,6 +6,7 @@ use crate::json::FieldError;
 use crate::payload::Attachment;
 use crate::proposal::Conversation;
 use crate::send_at::SendAt;
+use crate::size::size_in_words;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -233,14 +234,23 @@ fn take_attachments(value: &mut Value, known: &[Attachment]) -> Result<Vec<Attac
         return Err(wrong("attachments", format!("at most {ATTACHMENTS_MAX} files are taken")));
     }
     let mut attached = Vec::with_capacity(list.len());
-    let mut total = 0;
     for (i, entry) in list.iter_mut().enumerate() {
-        let file = take_attachment(entry, known).map_err(|e| e.within(&item("attachments", i)))?;
-        total += file.bytes.len();
-        if total > ATTACHED_MAX {
-            return Err(wrong("attachments", format!("are together larger than {} MiB", ATTACHED_MAX >> 20)));
-        }
-        attached.push(file);
+        attached.push(take_attachment(entry, known).map_err(|e| e.within(&item("attachments", i)))?);
+    }
+    let total: usize = attached.iter().map(|file| file.bytes.len()).sum();
+    if total > ATTACHED_MAX {
+        let sizes = attached.iter().map(|file| file.bytes.len());
+        let (i, largest) = sizes.enumerate().max_by_key(|(_, size)| *size).unwrap_or_default();
+        let name = list[i]["filename"].as_str().unwrap_or_default();
+        let of = |bytes: usize| size_in_words(bytes as u64);
+        let reason = format!(
+            "have {} together, most of it in `{name}` ({}); at most {} are taken, as files grow by a third on their way. \
+             Leave it out, or send a link to it",
+            of(total),
+            of(largest),
+            of(ATTACHED_MAX)
+        );
+        return Err(wrong("attachments", reason));
     }
     Ok(attached)
 }

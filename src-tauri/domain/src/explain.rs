@@ -49,10 +49,13 @@ fn by_word(story: &Story) -> String {
     }
 }
 
-fn sentence(text: &str) -> String {
+/// What was told, as a sentence: with a capital, and its end.
+pub fn sentence(text: &str) -> String {
     let text = text.trim();
     let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
-    format!("{text}{end}")
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}{end}", letters.as_str())
 }
 
 fn tries(n: u8) -> String {

@@ -2,6 +2,7 @@
 //! and not a silent loss.
 
 use crate::json::FieldError;
+use crate::size::size_in_words;
 use serde_json::{Map, Value};
 
 /// An object of a document. Paths of errors are relative to it; the caller puts its own path in front.
@@ -91,7 +92,8 @@ pub(crate) fn item(name: &str, index: usize) -> String {
 
 pub(crate) fn at_most(name: &str, text: &str, bytes: usize) -> Result<(), FieldError> {
     if text.len() > bytes {
-        return Err(wrong(name, format!("is {} bytes long; at most {bytes} are taken", text.len())));
+        let (is, most) = (size_in_words(text.len() as u64), size_in_words(bytes as u64));
+        return Err(wrong(name, format!("is {is} long; at most {most} are taken")));
     }
     Ok(())
 }

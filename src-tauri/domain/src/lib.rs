@@ -36,6 +36,7 @@ pub mod records;
 pub mod risk;
 pub mod sealed;
 pub mod send_at;
+pub mod size;
 pub mod state;
 pub mod time;
 pub mod wire;

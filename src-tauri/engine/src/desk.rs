@@ -33,7 +33,8 @@ pub use export::{Export, Format};
 pub use lists::{View, no_home};
 pub use outcomes::{NewOutcomeHook, OutcomeCallDoc, OutcomeHookDoc};
 pub use set_up::{NewSource, NotTaken, RefusedTry};
-pub(crate) use words::contract_in_words;
+use words::contract_in_words;
+pub(crate) use words::contracts_in_words;
 
 use crate::core::Core;
 use crate::destinations::Reached;

@@ -168,7 +168,7 @@ impl Destinations {
         secret: &LoginSecret,
     ) -> Result<LoginSecret, Failure> {
         match connector.oauth() {
-            None => Ok(secret.clone()),
+            None => usable(connector, secret).map(|()| secret.clone()),
             Some(_) => self.sign_ins.completed(name, secret).await,
         }
     }
@@ -177,12 +177,21 @@ impl Destinations {
     /// the client's secret.
     pub(crate) async fn keep_login(&self, record: &DestinationRecord, secret: &LoginSecret) -> Result<(), Failure> {
         let connector = self.connect(record)?;
+        if connector.oauth().is_none() {
+            usable(connector.as_ref(), secret)?;
+        }
         self.sign_ins.keep(&record.name, connector.oauth(), secret).await
     }
 
     /// Waits for renewals of sign-ins that nobody waits for any more.
     pub(crate) async fn settled(&self) {
         self.sign_ins.settled().await;
+    }
+
+    /// Takes back what was kept for a destination that was not added after all.
+    pub(crate) async fn put_back_login(&self, record: &DestinationRecord, secret: &LoginSecret) -> Result<(), Failure> {
+        let connector = self.connect(record)?;
+        self.sign_ins.put_back(&record.name, connector.oauth(), secret).await
     }
 
     pub(crate) async fn forget_login(&self, name: &str) -> Result<(), Failure> {
@@ -240,6 +249,11 @@ impl Destinations {
         let running = countersign_sandbox::Running::find(&self.home.sandbox()).ok().flatten()?;
         Some((running.smtp.port(), running.imap.port()))
     }
+}
+
+/// A secret whose form says that it is none is refused before anything is kept or sent.
+fn usable(connector: &dyn Connector, secret: &LoginSecret) -> Result<(), Failure> {
+    connector.takes_secret(secret.expose()).map_err(|why| Failure::bad_input("secret", why))
 }
 
 pub(crate) fn stored(record: &DestinationRecord) -> Result<StoredConfig, Failure> {

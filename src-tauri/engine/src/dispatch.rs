@@ -324,6 +324,7 @@ impl Worker {
         let evidence = |how: &str| json!({ "how": how, "took_ms": took });
         match crossed {
             Crossed::Answered(reply) => {
+                self.core.saw_clock(&claim.order.key().destination, reply.ahead_seconds());
                 let answer = reached.connector.read(&reply);
                 let answer = reached.connector.confirm(&claim.order, answer, &reached.login).await;
                 self.close(claim, &classify(contract, &answer), &evidence("answered")).await

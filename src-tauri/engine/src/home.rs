@@ -139,6 +139,10 @@ impl Home {
     pub(crate) fn logins(&self) -> PathBuf {
         self.dir.join("logins")
     }
+    /// How far clocks are apart, by destination.
+    pub(crate) fn clocks(&self) -> PathBuf {
+        self.dir.join("clocks")
+    }
     fn config_path(&self) -> PathBuf {
         self.dir.join("config.toml")
     }

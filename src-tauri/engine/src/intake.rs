@@ -14,7 +14,7 @@ pub(crate) use signed::sign;
 use crate::anchor::{Frozen, frozen, may_have_been_sent};
 use crate::clock::Clock;
 use crate::core::Core;
-use crate::desk::{contract_in_words, key_doc, source_action};
+use crate::desk::{contracts_in_words, key_doc, source_action};
 use crate::destinations::Destinations;
 use crate::failure::{Code, Failure};
 use crate::keychain::Keychain;
@@ -230,9 +230,7 @@ impl Intake {
                 Err(e) => return Err(e),
             };
             for effect in &source.0.effects {
-                if let Some(contract) = connector.contract(effect) {
-                    all.push(contract_in_words(name, &record.kind, effect, contract));
-                }
+                all.extend(contracts_in_words(&record, connector.as_ref(), effect));
             }
         }
         Ok(all)

@@ -99,6 +99,7 @@ impl Late {
         tasks.spawn(async move {
             let outcome = match reader.read_on(READ_ON).await {
                 Crossed::Answered(reply) => {
+                    core.saw_clock(&order.key().destination, reply.ahead_seconds());
                     let Some(contract) = connector.contract_of(&order) else { return };
                     classify(contract, &connector.confirm(&order, connector.read(&reply), &login).await)
                 }

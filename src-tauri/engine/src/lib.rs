@@ -17,6 +17,7 @@
 
 pub mod anchor;
 pub mod clock;
+mod clocks;
 pub mod copies;
 pub mod core;
 pub mod desk;

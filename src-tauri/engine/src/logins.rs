@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, TryLockError};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, RwLock};
@@ -45,13 +46,15 @@ pub struct NoLogin {
     /// Asking again before a person signed in is pointless.
     pub signed_out: bool,
     retry_after: Option<Duration>,
+    /// It may have been asked, and what it answered is not known.
+    unheard: bool,
 }
 
 impl NoLogin {
     /// This device holds no secret for it.
     pub(crate) fn missing() -> NoLogin {
         let why = "this device holds no login for the destination".to_owned();
-        NoLogin { code: "login:missing", why, signed_out: false, retry_after: None }
+        NoLogin { code: "login:missing", why, signed_out: false, retry_after: None, unheard: false }
     }
 
     /// Whether nothing was ever handed over here.
@@ -60,11 +63,11 @@ impl NoLogin {
     }
 
     fn sign_in(why: impl Into<String>) -> NoLogin {
-        NoLogin { code: "login:sign_in", why: why.into(), signed_out: true, retry_after: None }
+        NoLogin { code: "login:sign_in", why: why.into(), signed_out: true, retry_after: None, unheard: false }
     }
 
     fn later(why: impl Into<String>, retry_after: Option<Duration>) -> NoLogin {
-        NoLogin { code: "oauth:unreached", why: why.into(), signed_out: false, retry_after }
+        NoLogin { code: "oauth:unreached", why: why.into(), signed_out: false, retry_after, unheard: false }
     }
 
     /// What it makes of an attempt: not sent, not counted, and the destination rests.
@@ -82,6 +85,7 @@ impl From<NotGranted> for NoLogin {
         match no {
             NotGranted::SignIn { why } => NoLogin::sign_in(why),
             NotGranted::Later { why, retry_after } => NoLogin::later(why, retry_after),
+            NotGranted::Unheard { why } => NoLogin { unheard: true, ..NoLogin::later(why, None) },
         }
     }
 }
@@ -220,6 +224,8 @@ impl Logins {
         let kept = tried.filter(|tried| tried.client_secret == handed.client_secret).unwrap_or_else(|| handed.clone());
         self.keychain.put_login(name, &kept.secret()?).await?;
         self.unsaved().remove(&handed.refresh_token);
+        // What broke off was about the sign-in before.
+        let _ = std::fs::remove_file(self.begun(name));
         Ok(())
     }
 
@@ -305,16 +311,60 @@ impl Logins {
         let left = self.unsaved().get(&kept.refresh_token).cloned();
         let next = match left {
             Some(next) => next,
-            None => match self.ask(oauth, &kept).await {
-                Ok(next) => next,
-                Err(no) => return Ok(Err(no)),
-            },
+            None => {
+                // Whoever began one and did not live to its end may have been granted a new refresh token, and nobody has it.
+                let begun = self.begun(name);
+                let broke_off = begun.exists();
+                std::fs::write(&begun, b"").map_err(|e| disk("write", &begun, &e))?;
+                match self.ask(oauth, &kept).await {
+                    Ok(next) => next,
+                    Err(mut no) => {
+                        if no.signed_out && broke_off {
+                            no.why = format!(
+                                "{}. An earlier renewal was begun here and never ended; what it was granted is lost",
+                                no.why
+                            );
+                        }
+                        // Where the answer is missing, this one may have been granted something, too.
+                        if no.signed_out || !no.unheard {
+                            let _ = std::fs::remove_file(&begun);
+                        }
+                        return Ok(Err(no));
+                    }
+                }
+            }
         };
         // Before anybody uses it. Where it cannot be saved it is kept for the next try: the old one may be worth nothing.
         self.unsaved().insert(kept.refresh_token.clone(), next.clone());
         self.keychain.put_login(name, &next.secret()?).await?;
         self.unsaved().remove(&kept.refresh_token);
+        // It is only a note; where it stays, a sentence too many is said one day.
+        let _ = std::fs::remove_file(self.begun(name));
         Ok(Ok(next))
+    }
+
+    /// Stands for as long as an exchange has no known end.
+    fn begun(&self, name: &str) -> PathBuf {
+        self.home.logins().join(format!("{name}.begun"))
+    }
+
+    /// What was kept for a destination whose adding then failed. What its refresh token was exchanged for stays in this
+    /// process, for the next try.
+    pub(crate) async fn put_back(
+        &self,
+        name: &str,
+        oauth: Option<&OAuth>,
+        handed: &LoginSecret,
+    ) -> Result<(), Failure> {
+        if oauth.is_some()
+            && let Some(secret) = self.keychain.login(name).await?
+        {
+            let (typed, kept) = (Kept::handed(handed)?, Kept::read(&secret)?);
+            if kept.access_token.is_some() {
+                self.unsaved().insert(typed.refresh_token.clone(), kept);
+            }
+        }
+        self.forget(name).await
     }
 
     /// A no is not asked for twice: every look, every filing and every letter would ask again, and each may take its time.

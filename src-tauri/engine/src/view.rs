@@ -191,6 +191,10 @@ pub struct ContractDoc {
     pub destination: String,
     pub kind: String,
     pub effect: String,
+    /// Which case of the effect it holds for, where there are several: `a contact that is changed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub case: Option<String>,
     pub if_answer_lost: String,
     pub recognises_repeat: String,
     pub can_be_looked_up: String,

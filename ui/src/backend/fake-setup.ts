@@ -63,7 +63,7 @@ export function setUp(world: World): Part {
   const get = (name: string) => mailboxes.find((m) => m.name === name) ?? refuse("not_found", `There is no destination ${name}.`, { field: "name" });
 
   async function probe(kind: string, values: Record<string, string | undefined>, secret: string): Promise<ProbeStep[]> {
-    const names = kind !== "mailbox" ? ["connect", "login"] : values["imap"] ? ["smtp_connect", "smtp_login", "imap_connect", "imap_login", "imap_sent"] : ["smtp_connect", "smtp_login"];
+    const names = kind !== "mailbox" ? ["http_connect", "http_login"] : values["imap"] ? ["smtp_connect", "smtp_login", "imap_connect", "imap_login", "imap_sent"] : ["smtp_connect", "smtp_login"];
     const texts: Record<string, string> = { smtp_connect: values["smtp"] ?? "", imap_connect: values["imap"] ?? "", imap_sent: "Copies are in Sent" };
     const steps: ProbeStep[] = [];
     for (const step of names) {

@@ -3,7 +3,11 @@
 /**
  * Answers to the three questions about a destination, in plain words (design section 15).
  */
-export type ContractDoc = { destination: string, kind: string, effect: string, if_answer_lost: string, recognises_repeat: string, can_be_looked_up: string, 
+export type ContractDoc = { destination: string, kind: string, effect: string, 
+/**
+ * Which case of the effect it holds for, where there are several: `a contact that is changed`.
+ */
+case?: string, if_answer_lost: string, recognises_repeat: string, can_be_looked_up: string, 
 /**
  * 1 we may never know, 2 we can find it, 3 it can settle by itself.
  */

@@ -65,6 +65,9 @@ async fn inside(core: &Core, report: &mut Report) {
         Ok(all) => {
             for d in all {
                 let check = format!("destination {}", d.name);
+                if let Some(warning) = core.clock_warning(&d.name) {
+                    report.add(&format!("clock of {}", d.name), false, warning);
+                }
                 let sending = core.settings.sending(&d.environment).await.unwrap_or(false);
                 let switch = if sending { "on" } else { "off" };
                 match (core.destinations.connect(&d), core.keychain.login(&d.name).await) {

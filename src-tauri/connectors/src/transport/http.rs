@@ -66,6 +66,14 @@ impl Credentials {
     }
 }
 
+/// Whether a token can stand in a header (RFC 9110, 5.5): a space or a line too many was copied with it.
+pub(crate) fn fits_a_header(token: &str) -> Result<(), &'static str> {
+    match !token.is_empty() && token.bytes().all(|b| (b'!'..=b'~').contains(&b)) {
+        true => Ok(()),
+        false => Err("has a space or another character that no token has; copy it again"),
+    }
+}
+
 /// Where a destination is reached.
 #[derive(Clone)]
 pub struct Site {
@@ -282,6 +290,7 @@ fn doubt(code: &str, words: impl Into<String>) -> Doubt {
 /// Says the request and reads one whole answer, and that it is the only one. Nothing is written before it is polled.
 fn exchange(stream: Stream, head: hyper::Request<Full<Bytes>>, at: Option<Timestamp>) -> (Exchange, Arc<Written>) {
     let (io, written) = Counted::new(stream);
+    let begun = BootTime::now();
     let exchange = async move {
         let shaken = http1::Builder::new().handshake(TokioIo::new(io)).await;
         let (mut sender, mut connection) = shaken.map_err(|e| before_the_answer(&e))?;
@@ -299,7 +308,8 @@ fn exchange(stream: Stream, head: hyper::Request<Full<Bytes>>, at: Option<Timest
             };
             reply.ahead_seconds = at.and_then(|at| {
                 let theirs = mailparse::dateparse(reply.header("date")?).ok()?;
-                theirs.checked_sub(at.millis().div_euclid(1000))
+                // It may have been waited for.
+                theirs.checked_sub(at.plus(begun.elapsed()).millis().div_euclid(1000))
             });
             Ok(reply)
         };

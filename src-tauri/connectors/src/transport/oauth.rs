@@ -133,6 +133,8 @@ pub enum NotGranted {
     SignIn { why: String },
     /// It could not be asked, or not now.
     Later { why: String, retry_after: Option<Duration> },
+    /// It was asked, and its answer was lost: it may have granted something, and ended what it was shown.
+    Unheard { why: String },
 }
 
 impl OAuth {
@@ -154,9 +156,8 @@ impl OAuth {
             NoAnswer::Unusable => {
                 NotGranted::SignIn { why: "the client id or secret cannot be sent; copy it again".into() }
             }
-            NoAnswer::Unreached(_) | NoAnswer::Timeout | NoAnswer::Broken(_) => {
-                NotGranted::Later { why: format!("the sign-in could not be renewed: {}", no.text()), retry_after: None }
-            }
+            NoAnswer::Unreached(_) => NotGranted::Later { why: not_renewed(&no), retry_after: None },
+            NoAnswer::Timeout | NoAnswer::Broken(_) => NotGranted::Unheard { why: not_renewed(&no) },
         })?;
         read(&reply, &[Some(refresh_token), client_secret])
     }
@@ -189,6 +190,10 @@ impl OAuth {
     }
 }
 
+fn not_renewed(no: &NoAnswer) -> String {
+    format!("the sign-in could not be renewed: {}", no.text())
+}
+
 /// RFC 6749, 5.1 and 5.2. Whatever is not the endpoint's own word is no reason to call a sign-in lost.
 fn read(reply: &HttpReply, secrets: &[Option<&str>]) -> Result<Granted, NotGranted> {
     let body = reply.json().filter(Value::is_object);
@@ -202,10 +207,41 @@ fn read(reply: &HttpReply, secrets: &[Option<&str>]) -> Result<Granted, NotGrant
         (Some(_), 200 | 400..=428 | 430..=499) if matches!(error, "temporarily_unavailable" | "server_error") => {
             Err(later(format!("the sign-in could not be renewed now: {}", said(reply, secrets))))
         }
-        // Some endpoints name the error otherwise than the standard does, so any body of theirs counts with these two.
-        (Some(_), 400 | 401) | (Some(_), 200) => Err(NotGranted::SignIn { why: sign_in(error, &said(reply, secrets)) }),
-        (Some(_), 403) if !error.is_empty() => Err(NotGranted::SignIn { why: sign_in(error, &said(reply, secrets)) }),
+        (Some(body), status) if says_no(status, body) => {
+            Err(NotGranted::SignIn { why: sign_in(error, &said(reply, secrets)) })
+        }
+        // What is neither a token nor an error of the standard came from something on the way.
+        (_, 200..=428) => {
+            Err(later(format!("the sign-in could not be renewed: {}", reply.not_of("the token endpoint"))))
+        }
         _ => Err(later(format!("the sign-in could not be renewed now: {}", reply.words("")))),
+    }
+}
+
+/// Errors that say for good that nothing is granted (RFC 6749, 5.2; OpenID Connect Core, 3.1.2.6).
+const NOES: [&str; 10] = [
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "invalid_scope",
+    "interaction_required",
+    "login_required",
+    "account_selection_required",
+    "consent_required",
+];
+
+/// Whether the endpoint itself said no for good. Under 400, the standard's own status, a provider may have errors of its
+/// own; HubSpot names them in another member. A gateway answers 401 and 403 by itself, with JSON of any form.
+fn says_no(status: u16, body: &Value) -> bool {
+    let error = body["error"].as_str().unwrap_or_default();
+    let named = !error.is_empty() && error.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let hubspots = body["status"].as_str().is_some_and(|status| status.starts_with("BAD_"));
+    match status {
+        200 | 400 => named || hubspots,
+        401 | 403 => NOES.contains(&error) || hubspots,
+        _ => false,
     }
 }
 

@@ -88,6 +88,13 @@ fn r34_only_the_endpoints_own_no_loses_a_sign_in() {
         (404, no),
         (400, r#"{"error":"temporarily_unavailable"}"#),
         (403, r#"{"message":"Forbidden"}"#),
+        // What gateways say by themselves: API Gateway, Kong, Spring, Envoy.
+        (401, r#"{"message":"Unauthorized"}"#),
+        (401, r#"{"message":"No API key found in request","request_id":"1"}"#),
+        (401, r#"{"timestamp":"2026-11-02T09:15:00Z","status":401,"error":"Unauthorized","path":"/token"}"#),
+        (401, r#"{"error":"unauthorized"}"#),
+        (401, "{}"),
+        (400, r#"{"status":400,"error":"Bad Request"}"#),
         (302, ""),
     ] {
         assert!(matches!(of(status, body), Err(NotGranted::Later { .. })), "{status} {body}");

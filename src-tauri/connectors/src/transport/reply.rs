@@ -70,12 +70,45 @@ pub struct HttpReply {
     /// Names in lower case, in the order they came.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// How far its `Date` lies after our clock, in seconds; a server's clock and ours rarely differ by minutes.
+    /// How far its `Date` lies after our clock, in seconds; a server's clock and ours rarely differ by minutes. None where
+    /// it has no `Date`, or nobody told what our clock says.
     pub ahead_seconds: Option<i64>,
 }
 
-/// A difference of clocks, in seconds, that is told with a refusal: tokens and signatures have a time (F40).
-const CLOCKS_APART: u64 = 120;
+impl Reply {
+    /// The names and numbers of an HTTP answer.
+    pub(crate) fn read_as_http(&self, read: impl Fn(&HttpReply) -> Answer) -> Answer {
+        match self {
+            Reply::Http(reply) => read(reply),
+            Reply::Smtp(_) => answer("http:foreign", "an answer of another protocol"),
+        }
+    }
+
+    /// How far the destination's clock is ahead of ours, if it told its time.
+    pub fn ahead_seconds(&self) -> Option<i64> {
+        match self {
+            Reply::Http(reply) => reply.ahead_seconds,
+            Reply::Smtp(_) => None,
+        }
+    }
+}
+
+/// A difference of clocks, in seconds, up to which nobody needs to know of it (F40).
+const CLOCKS_MAY_DIFFER: u64 = 120;
+
+/// How far this computer's clock and that of a server which is so many seconds ahead are apart, as the end of a sentence
+/// about both. None where they agree well enough.
+pub fn clocks_apart(ahead_seconds: i64) -> Option<String> {
+    let apart = ahead_seconds.unsigned_abs();
+    let much = match apart {
+        0..=CLOCKS_MAY_DIFFER => return None,
+        ..7_200 => format!("{} minutes", apart / 60),
+        ..172_800 => format!("{} hours", apart / 3_600),
+        _ => format!("{} days", apart / 86_400),
+    };
+    Some(format!("{much} apart: this computer's is {}", if ahead_seconds > 0 { "behind" } else { "ahead" }))
+}
+
 /// Longest wait that a server may ask for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -115,17 +148,39 @@ impl HttpReply {
     /// What people read of it: the status and the destination's own words, without addresses.
     pub fn words(&self, said: &str) -> String {
         let said = without_addresses(said);
-        let clocks = match self.ahead_seconds.map(i64::unsigned_abs) {
-            Some(apart) if self.status >= 400 && apart > CLOCKS_APART => {
-                format!("; its clock and this computer's are {} minutes apart", apart / 60)
-            }
-            _ => String::new(),
-        };
-        if said.is_empty() {
-            format!("it answered {}{clocks}", self.status)
+        let said =
+            if said.is_empty() { format!("it answered {}", self.status) } else { format!("{} {said}", self.status) };
+        said + &self.clocks()
+    }
+
+    /// An answer that is not the destination's: a network's sign-in page, a gateway's, or a body that it does not document.
+    /// Of what it says nothing is kept. `who`: who was asked, as people call it.
+    pub(crate) fn foreign(&self, who: &str) -> Answer {
+        Answer { retry_after: self.retry_after(), ..answer(format!("foreign:{}", self.status), self.not_of(who)) }
+    }
+
+    /// What people read of such an answer: who it is not, that nothing follows from it, and what to do.
+    pub fn not_of(&self, who: &str) -> String {
+        let status = self.status;
+        let text = if self.content_type().contains("html") {
+            format!(
+                "a web page answered with status {status}, and not {who}: this network's sign-in page, or a gateway on \
+                 the way. Nothing can be concluded from it. See in a browser whether the network asks for a sign-in, \
+                 and check the destination's address"
+            )
         } else {
-            format!("{} {said}{clocks}", self.status)
-        }
+            format!(
+                "what answered with status {status} is not {who}, or was damaged on the way. Nothing can be concluded \
+                 from it. Check the destination's address, and whether a proxy or gateway answers in its place"
+            )
+        };
+        text + &self.clocks()
+    }
+
+    /// Tokens and signatures have a time, so a refusal tells of clocks that are apart.
+    fn clocks(&self) -> String {
+        let apart = self.ahead_seconds.filter(|_| self.status >= 400).and_then(clocks_apart);
+        apart.map(|apart| format!("; its clock and this computer's are {apart}")).unwrap_or_default()
     }
 }
 
@@ -143,6 +198,16 @@ pub fn without_addresses(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Whether an answer says that the login was not taken.
+pub(crate) fn refuses_login(answer: &Answer) -> bool {
+    answer.codes.iter().any(|code| code.0.starts_with("http:login:"))
+}
+
+/// Whether it is not the destination's own: see [`HttpReply::foreign`].
+pub(crate) fn is_foreign(answer: &Answer) -> bool {
+    answer.codes.iter().any(|code| code.0.starts_with("foreign:"))
 }
 
 /// An answer of one code.

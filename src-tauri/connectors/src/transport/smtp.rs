@@ -11,6 +11,7 @@ use crate::providers::mailbox::config::Security;
 use crate::sasl::Bearer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use countersign_domain::size::size_in_words;
 use countersign_domain::{Answer, Doubt};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -234,7 +235,12 @@ impl Session {
     async fn hand_over(&mut self, envelope: &Envelope<'_>) -> Result<Option<String>, Answer> {
         let size = envelope.message.len() as u64;
         if let Some(limit) = self.offers.size.filter(|limit| size > *limit) {
-            let words = format!("the message has {size} bytes; the server takes at most {limit}");
+            let words = format!(
+                "the message has {} as it is sent, where base64 makes files a third larger; the server takes at most {}. \
+                 Leave a file out, or send a link to it",
+                size_in_words(size),
+                size_in_words(limit)
+            );
             return Err(answer("smtp:size:exceeded", words));
         }
         let wide = !envelope.mail_from.is_ascii() || envelope.rcpt_to.iter().any(|r| !r.is_ascii());

@@ -6,6 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::view::{ActionDoc, ApproveOne, ApprovedOne, FindingDoc};
 use countersign_connectors::Survey;
 use countersign_domain::approval::SignedVerdict;
+use countersign_domain::json::FieldError;
 use countersign_domain::{
     ActionId, Approval, Attachment, Conversation, Fact, Payload, PayloadHash, Signable, State, Timestamp, Verdict,
     Wire, advance,
@@ -399,7 +400,7 @@ pub(super) fn render(
 ) -> Result<Wire, Failure> {
     connector
         .render_on(&signing.sealed, &signing.idempotency_key, signing.detail.conversation.as_ref(), now, survey)
-        .map_err(|e| Failure::bad_input(e.field, e.reason))
+        .map_err(|e| FieldError::from(e).into())
 }
 
 /// A payload as a person wrote it. A time that its zone does not have, or has twice, is refused with its field.

@@ -7,6 +7,7 @@ use crate::view::FileDoc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::payload::Attachment;
+use countersign_domain::size::size_in_words;
 use countersign_domain::{ActionId, Payload};
 use countersign_ledger::Detail;
 use std::collections::HashMap;
@@ -63,7 +64,8 @@ impl Desk {
             }
             let waiting: usize = mine.iter().map(|known| known.bytes.len()).sum();
             if waiting + file.bytes.len() > WAITING_MAX {
-                let why = format!("the files are together larger than {} MiB", WAITING_MAX >> 20);
+                let (name, most) = (&doc.filename, size_in_words(WAITING_MAX as u64));
+                let why = format!("with `{name}` the files that wait here would be larger than {most} together");
                 return Err(Failure::bad_input("file", why).on(id));
             }
             mine.push(file);

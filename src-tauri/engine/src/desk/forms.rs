@@ -45,11 +45,15 @@ impl Desk {
             }
         };
         if connector.oauth().is_some() {
-            steps.step(sign_in_step(ProbeStatus::Done, "The sign-in was renewed"));
+            steps.step(sign_in_step(
+                ProbeStatus::Done,
+                "The sign-in was renewed. Its refresh token may be used up by that: add the destination from this form",
+            ));
         }
         // What went wrong is the last step; the window shows it there.
-        if let Err(e) = connector.check(&login, &|p| steps.step(p)).await {
-            steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text });
+        match connector.check(&login, self.now(), &|p| steps.step(p)).await {
+            Ok(whoami) => steps.tell_clock(whoami.ahead_seconds),
+            Err(e) => steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text }),
         }
         Ok(steps.finish())
     }

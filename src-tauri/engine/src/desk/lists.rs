@@ -1,11 +1,12 @@
 //! Pages, search, counts, everything around the lists, and the record as a file.
 
-use super::{Desk, contract_in_words, document};
+use super::{Desk, contracts_in_words, document};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::home::LIVE;
 use crate::keychain::SANDBOX;
 use crate::view::{ActionPage, Counts, DestinationRow, ErrorDoc, FindingDoc, NotTakenRow, Overview, SearchFilters};
+use countersign_domain::explain::sentence;
 use countersign_domain::payload::EFFECTS;
 use countersign_domain::risk;
 use countersign_domain::{State, Timestamp};
@@ -308,11 +309,9 @@ impl Desk {
     pub(super) fn destination_row(&self, record: &DestinationRecord) -> DestinationRow {
         let contracts = match self.core.destinations.connect(record) {
             Err(_) => Vec::new(),
-            Ok(connector) => EFFECTS
-                .iter()
-                .filter_map(|effect| Some((effect, connector.contract(effect)?)))
-                .map(|(effect, contract)| contract_in_words(&record.name, &record.kind, effect, contract))
-                .collect(),
+            Ok(connector) => {
+                EFFECTS.iter().flat_map(|effect| contracts_in_words(record, connector.as_ref(), effect)).collect()
+            }
         };
         let now = self.now();
         let (health, text) = match &record.paused {
@@ -320,10 +319,13 @@ impl Desk {
                 ("held", "You paused it. Approved actions wait; nothing leaves.".to_owned())
             }
             Some(paused) if paused.until.is_none_or(|until| now < until) => match paused.until {
-                None => ("signed_out", format!("{} Nothing is lost; approvals wait until you sign in.", paused.why)),
-                Some(until) => ("paused", format!("{} Next try {until}.", paused.why)),
+                None => {
+                    let why = sentence(&paused.why);
+                    ("signed_out", format!("{why} Nothing is lost; approvals wait until you sign in."))
+                }
+                Some(until) => ("paused", format!("{} Next try {until}.", sentence(&paused.why))),
             },
-            _ => ("reachable", String::new()),
+            _ => ("reachable", self.core.clock_warning(&record.name).unwrap_or_default()),
         };
         DestinationRow {
             name: record.name.clone(),

@@ -38,12 +38,19 @@ impl Desk {
         }
         let asked = async {
             let place = self.reach(&sealed.key().destination).await?;
-            Ok::<_, Failure>(place.connector.survey(sealed, &place.login).await)
+            let seen = place.connector.survey(sealed, &place.login).await;
+            let refused = matches!(seen, Survey::CannotAsk { signed_out: true, .. });
+            // A token that was refused although it looked good is renewed once, here as anywhere.
+            let anew = if refused { self.core.destinations.reach_anew(&place).await? } else { None };
+            match anew.transpose()? {
+                Some(anew) => Ok::<_, Failure>(anew.connector.survey(sealed, &anew.login).await),
+                None => Ok(seen),
+            }
         };
         match tokio::time::timeout(PARENT_WITHIN, asked).await {
             Ok(Ok(survey)) => survey,
-            Ok(Err(failure)) => Survey::CannotAsk { why: failure.message },
-            Err(_) => Survey::CannotAsk { why: "it did not answer in time".to_owned() },
+            Ok(Err(failure)) => Survey::CannotAsk { why: failure.message, signed_out: false },
+            Err(_) => Survey::CannotAsk { why: "it did not answer in time".to_owned(), signed_out: false },
         }
     }
 
@@ -121,7 +128,7 @@ fn findings(survey: &Survey, payload: &Payload) -> Vec<Finding> {
     let field = if value.get("match").is_some() { "match" } else { "record" };
     match survey {
         Survey::NothingToAsk => Vec::new(),
-        Survey::CannotAsk { why } => {
+        Survey::CannotAsk { why, .. } => {
             let text = format!("The record could not be looked at: {why}.");
             vec![finding("record_unasked", field, Weight::Note, false, text)]
         }

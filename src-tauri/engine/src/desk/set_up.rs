@@ -11,7 +11,7 @@ use crate::settings::present;
 use crate::view::{ContractDoc, DestinationRow, DestinationTest, Overview, ProbeStep, SourceRow};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use countersign_connectors::{Probe, ProbeStatus, SetupCode, SetupError, Whoami};
+use countersign_connectors::{Probe, ProbeStatus, SetupCode, SetupError, Whoami, clocks_apart};
 use countersign_domain::Timestamp;
 use countersign_domain::payload::EFFECTS;
 use countersign_ledger::{Conflict, DestinationRecord, LedgerError, SourceRecord};
@@ -97,6 +97,14 @@ impl<'p> Steps<'p> {
         done.push(step);
     }
 
+    /// A step of its own where the clocks are apart: the destination may take everything all the same.
+    pub(super) fn tell_clock(&self, ahead_seconds: Option<i64>) {
+        if let Some(apart) = ahead_seconds.and_then(clocks_apart) {
+            let text = format!("Its clock and this computer's are {apart}. Set this computer's clock");
+            self.step(Probe { step: "clock", status: ProbeStatus::Done, text });
+        }
+    }
+
     pub(super) fn finish(self) -> Vec<ProbeStep> {
         self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,7 +168,7 @@ impl Desk {
         if let Err(e) = self.ledger().add_destination(&record, &self.core.owner, self.now()).await {
             // Where somebody else took the name meanwhile, the login belongs to that row.
             if !matches!(e, LedgerError::Conflict(Conflict::NameTaken { .. })) {
-                self.core.keychain.remove_login(&record.name).await?;
+                self.core.destinations.put_back_login(&record, secret).await?;
             }
             return Err(e.into());
         }
@@ -215,6 +223,8 @@ impl Desk {
         }
         let steps = Steps::new(tell);
         let (place, whoami) = self.check_signed_in(self.reach(name).await?, &steps).await?;
+        self.core.saw_clock(name, whoami.ahead_seconds);
+        steps.tell_clock(whoami.ahead_seconds);
         let now = self.now();
         self.go_on(&record).await?;
         let mut test = tested(name, account, whoami);
@@ -253,7 +263,7 @@ impl Desk {
 
     /// The connection test; where a token was refused that looked good, once more with another one.
     async fn check_signed_in(&self, place: Reached, steps: &Steps<'_>) -> Result<(Reached, Whoami), Failure> {
-        let checked = place.connector.check(&place.login, &|p| steps.step(p)).await;
+        let checked = place.connector.check(&place.login, self.now(), &|p| steps.step(p)).await;
         let anew = match &checked {
             Err(e) if e.code == SetupCode::Login => self.core.destinations.reach_anew(&place).await?.transpose()?,
             _ => None,
@@ -261,7 +271,7 @@ impl Desk {
         match anew {
             None => checked.map(|whoami| (place, whoami)).map_err(|e| setup_failure(&e)),
             Some(anew) => {
-                let checked = anew.connector.check(&anew.login, &|p| steps.step(p)).await;
+                let checked = anew.connector.check(&anew.login, self.now(), &|p| steps.step(p)).await;
                 checked.map(|whoami| (anew, whoami)).map_err(|e| setup_failure(&e))
             }
         }
@@ -292,7 +302,9 @@ impl Desk {
             self.core.destinations.keep_login(&record, secret).await?;
         }
         let steps = Steps::new(tell);
-        let whoami = connector.check(&login, &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
+        let whoami = connector.check(&login, self.now(), &|p| steps.step(p)).await.map_err(|e| setup_failure(&e))?;
+        self.core.saw_clock(name, whoami.ahead_seconds);
+        steps.tell_clock(whoami.ahead_seconds);
         if !granted {
             self.core.destinations.keep_login(&record, secret).await?;
         }

@@ -1,10 +1,12 @@
 //! Words of the desk (design sections 13 to 15): offers, what comes next, a contract in three answers, journal lines.
 
 use crate::view::{ContractDoc, NextDoc, OfferDoc};
+use countersign_connectors::Connector;
 use countersign_domain::contract::Family;
+use countersign_domain::explain::sentence;
 use countersign_domain::policy::{did_not_happen_from, next_look, person_may_repeat};
 use countersign_domain::{Contract, State, Timestamp};
-use countersign_ledger::{ActionRecord, Filing, Paused, Waits};
+use countersign_ledger::{ActionRecord, DestinationRecord, Filing, Paused, Waits};
 use std::time::Duration;
 
 /// What the sentences about one action need beside its row.
@@ -264,14 +266,14 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
             doc("waits_for", None, "Sending is off for this workspace. It waits until you switch it on.".into())
         }
         State::Approved if s.paused.is_some() => {
-            let why = s.paused.map_or("", |p| p.why.trim_end_matches('.'));
+            let why = sentence(s.paused.map_or("", |p| p.why.as_str()));
             let until = s.paused.and_then(|p| p.until);
             let then = match until {
                 Some(_) => "Tried again by itself",
                 None if s.paused.is_some_and(Paused::by_hand) => "It goes on when you let it",
                 None => "It goes on once a test of it succeeds",
             };
-            let paused = joined(&format!("{} is paused: {why}.", row.destination), s.left());
+            let paused = joined(&format!("{} is paused. {why}", row.destination), s.left());
             doc("paused", until, format!("{paused} {then}."))
         }
         State::Approved if s.beside.is_some() => {
@@ -374,12 +376,26 @@ pub(crate) fn contract_in_words(destination: &str, kind: &str, effect: &str, con
         destination: destination.to_owned(),
         kind: kind.to_owned(),
         effect: effect.to_owned(),
+        case: None,
         if_answer_lost: if_answer_lost.to_owned(),
         recognises_repeat,
         can_be_looked_up,
         certainty,
         sources: contract.sources.clone(),
     }
+}
+
+/// All that a destination promises for an effect, each case by itself.
+pub(crate) fn contracts_in_words(
+    record: &DestinationRecord,
+    connector: &dyn Connector,
+    effect: &str,
+) -> Vec<ContractDoc> {
+    let in_words = |(case, contract): (Option<&str>, &Contract)| {
+        let doc = contract_in_words(&record.name, &record.kind, effect, contract);
+        ContractDoc { case: case.map(str::to_owned), ..doc }
+    };
+    connector.contracts(effect).into_iter().map(in_words).collect()
 }
 
 /// One journal line for people. `kind` is the fact's name.

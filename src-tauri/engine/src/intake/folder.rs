@@ -6,7 +6,7 @@
 //! Whoever writes a file either renames it into place or finishes it within one round: it is taken once it stayed as it was
 //! from one round to the next. Taken and not yet moved when the process ended, it is taken again, and is a duplicate.
 
-use super::http::BODY_LIMIT;
+use super::http::{BODY_LIMIT, too_large_in_words};
 use super::{Intake, is_ours, turned_down};
 use crate::failure::Failure;
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ impl Folder {
     async fn answer(&self, source: &str, file: &Path) -> Result<(bool, Value), Failure> {
         let answer = match read(file)? {
             Some(document) => self.hand_in(source, &document).await,
-            None => Err(Failure::bad_input("document", format!("has more than {BODY_LIMIT} bytes"))),
+            None => Err(Failure::bad_input("document", too_large_in_words())),
         };
         match answer {
             Err(failure) if !is_ours(&failure) => Ok((false, json!({ "error": failure.doc() }))),

@@ -19,6 +19,8 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use countersign_domain::email::ATTACHED_MAX;
+use countersign_domain::size::size_in_words;
 use repeat::{Kept, Repeats, Seen, Ticket};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -371,9 +373,18 @@ fn status_of(answer: &ProposalAnswer) -> StatusCode {
     }
 }
 
+/// Why a proposal of more than [`BODY_LIMIT`] is not taken.
+pub fn too_large_in_words() -> String {
+    let (whole, files) = (size_in_words(BODY_LIMIT as u64), size_in_words(ATTACHED_MAX as u64));
+    format!(
+        "a proposal may have {whole} at most, and its files {files} together, as base64 makes them a third larger. Leave a \
+         file out, or send a link to it"
+    )
+}
+
 async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Refusal>> {
     let too_large = || {
-        let why = format!("a proposal may have {BODY_LIMIT} bytes at most");
+        let why = too_large_in_words();
         no(StatusCode::PAYLOAD_TOO_LARGE, "bad_input", why, None)
     };
     let announced =

@@ -2,6 +2,7 @@
 //! is seen and not repaired.
 
 use super::{Acts, ApiAnswer, ApiFault, ApiRequest, ApiSays, Inner, On, State};
+use crate::date::mail_date;
 use crate::line::{Gone, Line, Wire};
 use crate::signals::Point;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ async fn serve(stream: TcpStream, fault: Option<ApiFault>, state: &State) -> Gon
         Err(Unread::Gone) => return Gone,
         Err(Unread::Bad(why)) => {
             let answer = ApiAnswer::html(400, why);
-            return match wire.write(&written(&answer)).await {
+            return match wire.write(&written(&answer, state)).await {
                 Ok(()) => wire.close().await,
                 Err(gone) => gone,
             };
@@ -152,16 +153,19 @@ async fn held(state: &State) -> Result<(), Gone> {
 }
 
 async fn say(wire: &mut Wire, state: &State, says: ApiSays, ordinary: Option<ApiAnswer>) -> Result<Gone, Gone> {
-    let normal = || ordinary.clone().unwrap_or_else(|| state.lock().app.refusal(503));
+    let written = |answer: &ApiAnswer| written(answer, state);
+    // The lock ends with each of them: the date of an answer takes it again.
+    let refusal = |status| state.lock().app.refusal(status);
+    let normal = || ordinary.clone().unwrap_or_else(|| refusal(503));
     let bytes = match says {
         ApiSays::Normal => written(&normal()),
         ApiSays::Refusal { status, headers } => {
-            let mut answer = state.lock().app.refusal(status);
+            let mut answer = refusal(status);
             answer.headers.extend(headers);
             written(&answer)
         }
         ApiSays::Twice { status } => {
-            let mut bytes = written(&state.lock().app.refusal(status));
+            let mut bytes = written(&refusal(status));
             bytes.extend(written(&normal()));
             bytes
         }
@@ -172,7 +176,11 @@ async fn say(wire: &mut Wire, state: &State, says: ApiSays, ordinary: Option<Api
             let answer = ApiAnswer::json(status, &serde_json::Value::Null);
             written(&ApiAnswer { body: body.into_bytes(), ..answer })
         }
-        ApiSays::WithoutReference => written(&state.lock().app.without_reference(normal())),
+        ApiSays::WithoutReference => {
+            let answer = normal();
+            let answer = state.lock().app.without_reference(answer);
+            written(&answer)
+        }
         ApiSays::Truncated => {
             let mut bytes = written(&normal());
             // An answer without a body is cut in its head: nothing else of it can be missing.
@@ -209,8 +217,11 @@ async fn say(wire: &mut Wire, state: &State, says: ApiSays, ordinary: Option<Api
     Ok(wire.close().await)
 }
 
-fn written(answer: &ApiAnswer) -> Vec<u8> {
-    let mut head = format!("HTTP/1.1 {} Status\r\ncontent-length: {}\r\n", answer.status, answer.body.len());
+/// A server that has a clock tells its time with every answer (RFC 9110, 6.6.1).
+fn written(answer: &ApiAnswer, state: &State) -> Vec<u8> {
+    let date = mail_date(state.lock().world.now).replace("+0000", "GMT");
+    let length = answer.body.len();
+    let mut head = format!("HTTP/1.1 {} Status\r\ndate: {date}\r\ncontent-length: {length}\r\n", answer.status);
     if !answer.content_type.is_empty() {
         head.push_str(&format!("content-type: {}\r\n", answer.content_type));
     }

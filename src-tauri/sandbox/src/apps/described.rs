@@ -41,6 +41,9 @@ pub struct Description {
     pub refusals: BTreeMap<String, Value>,
     /// The status of a no to a payload.
     pub refuses_with: u16,
+    /// What it answers to other questions, by path: those that show that a token is good.
+    #[serde(default)]
+    pub answers: BTreeMap<String, Value>,
     /// How it is asked for a reference, if it can be.
     pub lookup: Option<Lookup>,
 }
@@ -146,6 +149,9 @@ impl App for Described {
         }
         if (request.method.as_str(), request.path()) == (self.is.send.0.as_str(), self.is.send.1.as_str()) {
             return self.send(request, world);
+        }
+        if let Some(answer) = self.is.answers.get(request.path()).filter(|_| request.method == "GET") {
+            return ApiAnswer::json(200, answer);
         }
         match self.is.lookup.clone().filter(|l| request.method == "GET" && request.path() == l.path) {
             Some(lookup) => self.look(request, &lookup, world),

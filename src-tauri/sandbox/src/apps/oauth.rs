@@ -4,7 +4,6 @@
 //! one; whoever shows an ended one loses the sign-in, as providers do that take it for stolen (RFC 9700, 4.14.2).
 
 use crate::api::{ApiAnswer, ApiRequest, ApiWorld, App, form_value};
-use crate::date::mail_date;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
@@ -120,16 +119,15 @@ impl SignIn {
 }
 
 impl App for SignIn {
-    fn handle(&mut self, request: &ApiRequest, world: &mut ApiWorld) -> ApiAnswer {
-        let answer = match (request.method.as_str(), request.path()) {
+    fn handle(&mut self, request: &ApiRequest, _world: &mut ApiWorld) -> ApiAnswer {
+        match (request.method.as_str(), request.path()) {
             ("POST", "/token") => self.token(request),
             ("POST", "/introspect") => {
                 let user = form_value(&request.body, "token").and_then(|token| self.tokens.user(&token));
                 ApiAnswer::json(200, &json!({ "active": user.is_some(), "username": user }))
             }
             _ => ApiAnswer::empty(404),
-        };
-        answer.with("date", mail_date(world.now()))
+        }
     }
 
     fn refusal(&self, status: u16) -> ApiAnswer {

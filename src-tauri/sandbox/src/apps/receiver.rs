@@ -73,9 +73,7 @@ fn problem(status: u16, title: &str) -> ApiAnswer {
 
 impl App for Receiver {
     fn handle(&mut self, request: &ApiRequest, world: &mut ApiWorld) -> ApiAnswer {
-        let date = crate::date::mail_date(world.now()).replace("+0000", "GMT");
-        let answer = self.answer(request, world);
-        if answer.headers.iter().any(|(name, _)| name == "date") { answer } else { answer.with("date", date) }
+        self.answer(request, world)
     }
 
     fn refusal(&self, status: u16) -> ApiAnswer {

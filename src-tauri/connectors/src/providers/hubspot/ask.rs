@@ -8,7 +8,7 @@ use super::{HubSpot, read};
 use crate::conversation::Situation;
 use crate::survey::{Record, Survey};
 use crate::transport::http::{Credentials, NoAnswer, Request};
-use crate::transport::reply::answer;
+use crate::transport::reply::{answer, is_foreign};
 use crate::transport::tls::Unreached;
 use crate::{HttpReply, Login};
 use countersign_domain::{Answer, Countersigned, MatchBy, Sealed, Sighting};
@@ -57,7 +57,7 @@ impl Unasked {
     pub fn of(reply: &HttpReply) -> Unasked {
         let answer = read(reply);
         let because = match () {
-            () if answer.codes.iter().any(|code| code.0.ends_with(":foreign")) => Because::Unreached,
+            () if is_foreign(&answer) => Because::Unreached,
             () if reply.status == 401 => Because::SignedOut,
             () => Because::Said,
         };
@@ -125,9 +125,12 @@ impl HubSpot {
 
     /// The account that the token is of.
     pub(super) async fn portal(&self, login: &Login) -> Result<u64, Unasked> {
-        let reply = self.question(&Request::get(self.path("/account-info/v3/details")), login).await?;
-        let portal = reply.json().filter(|_| reply.status == 200).and_then(|b| b["portalId"].as_u64());
-        portal.ok_or_else(|| Unasked::of(&reply))
+        portal_of(&self.question(&self.whose(), login).await?)
+    }
+
+    /// The question whose the token is.
+    pub(super) fn whose(&self) -> Request {
+        Request::get(self.path("/account-info/v3/details"))
     }
 
     /// An approval names the account. With a token of another one the record's number would be somebody else's record, and
@@ -218,7 +221,10 @@ impl HubSpot {
             MatchBy::Email => Some("email"),
             MatchBy::ExternalId => match &self.config.external_id_property {
                 Some(name) => Some(name.as_str()),
-                None => return Survey::CannotAsk { why: "this destination names no external_id_property".into() },
+                None => {
+                    let why = "this destination names no external_id_property".into();
+                    return Survey::CannotAsk { why, signed_out: false };
+                }
             },
         };
         let value = if property.is_none() { plain_number(&record.value) } else { Some(record.value.as_str()) };
@@ -230,7 +236,7 @@ impl HubSpot {
         match found {
             Ok(Some(found)) => Survey::Found(as_record(&found, &fields, titles)),
             Ok(None) => Survey::Missing,
-            Err(no) => Survey::CannotAsk { why: no.why },
+            Err(no) => Survey::CannotAsk { signed_out: no.signed_out(), why: no.why },
         }
     }
 
@@ -317,6 +323,12 @@ impl HubSpot {
             format!("HubSpot has contact {id} under this address already. Nothing was made; change that one instead.");
         Ok((!ours).then_some(("record_exists", text)))
     }
+}
+
+/// The account that an answer to [`HubSpot::whose`] names.
+pub(super) fn portal_of(reply: &HttpReply) -> Result<u64, Unasked> {
+    let portal = reply.json().filter(|_| reply.status == 200).and_then(|body| body["portalId"].as_u64());
+    portal.ok_or_else(|| Unasked::of(reply))
 }
 
 pub(super) fn as_record(found: &Value, fields: &[String], titles: &[&str]) -> Record {

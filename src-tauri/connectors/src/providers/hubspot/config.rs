@@ -57,7 +57,7 @@ impl HubSpotConfig {
     }
 
     pub(super) fn account_text(&self) -> String {
-        format!("HubSpot account {} at {}", self.portal, self.site.base.authority())
+        format!("HubSpot account {} at {}", self.portal, self.site.base.shown())
     }
 }
 

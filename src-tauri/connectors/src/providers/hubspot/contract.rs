@@ -27,6 +27,19 @@ pub(super) fn of(effect: &str) -> Option<&'static Contract> {
     })
 }
 
+/// All that is promised for it: a contact that is there already is changed, and that is another promise.
+pub(super) fn cases(effect: &str) -> Vec<(Option<&'static str>, &'static Contract)> {
+    match effect {
+        "crm.contact.upsert" => {
+            [("a contact that is made", "contact_create"), ("a contact that is changed", "record_update")]
+                .into_iter()
+                .filter_map(|(case, name)| Some((Some(case), named(name)?)))
+                .collect()
+        }
+        other => of(other).map(|contract| (None, contract)).into_iter().collect(),
+    }
+}
+
 /// The same once it is.
 pub(super) fn of_wire(effect: &str, wire: Option<&Sealed>) -> Option<&'static Contract> {
     match wire {

@@ -130,7 +130,7 @@ fn f30_a_note_carries_its_tag_and_no_markup_of_the_text() {
     assert_eq!(body["properties"]["hs_timestamp"], "2026-11-02T09:15:00Z");
     assert_eq!(body["associations"][0]["to"]["id"], "4711");
     assert_eq!(body["associations"][0]["types"][0]["associationTypeId"], 202);
-    for unseen in [Survey::Missing, Survey::NothingToAsk, Survey::CannotAsk { why: "down".into() }] {
+    for unseen in [Survey::Missing, Survey::NothingToAsk, Survey::CannotAsk { why: "down".into(), signed_out: false }] {
         assert_eq!(rendered("crm.note", note.clone(), &unseen).unwrap_err().field, "record", "{unseen:?}");
     }
     let long = json!({ "record": { "type": "contact", "match": { "id": 4711 } }, "text": "x".repeat(65_536) });

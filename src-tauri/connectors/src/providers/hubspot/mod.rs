@@ -18,12 +18,13 @@ mod wire;
 
 use crate::registry::Provider;
 use crate::survey::Survey;
+use crate::transport;
 use crate::transport::http::{Credentials, Site};
 use crate::transport::reply::answer;
 use crate::transport::tls::Trust;
 use crate::{
-    Connector, Halted, HttpReply, Login, OAuth, Poised, Preview, Probe, Reply, SetupCode, SetupError, Situation,
-    TestSend, Unrenderable, Whoami, preview,
+    Connector, Halted, HttpReply, Login, OAuth, Poised, Preview, Probe, Reply, SetupError, Situation, Unrenderable,
+    Whoami, preview,
 };
 use async_trait::async_trait;
 use config::HubSpotConfig;
@@ -72,6 +73,12 @@ impl Connector for HubSpot {
     fn contract(&self, effect: &str) -> Option<&Contract> {
         contract::of(effect)
     }
+    fn contracts(&self, effect: &str) -> Vec<(Option<&'static str>, &Contract)> {
+        contract::cases(effect)
+    }
+    fn takes_secret(&self, secret: &str) -> Result<(), &'static str> {
+        transport::http::fits_a_header(secret)
+    }
     fn contract_of(&self, order: &Countersigned) -> Option<&Contract> {
         contract::of_wire(&order.key().effect, wire::open(order.wire()).as_ref())
     }
@@ -115,14 +122,16 @@ impl Connector for HubSpot {
     }
 
     fn read(&self, reply: &Reply) -> Answer {
-        match reply {
-            Reply::Http(reply) => read(reply),
-            Reply::Smtp(_) => answer("http:foreign", "an answer of another protocol"),
-        }
+        reply.read_as_http(read)
     }
 
-    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
-        self.check_account(login, progress).await
+    async fn check(
+        &self,
+        login: &Login,
+        at: Timestamp,
+        progress: &(dyn Fn(Probe) + Send + Sync),
+    ) -> Result<Whoami, SetupError> {
+        self.check_account(login, at, progress).await
     }
 
     async fn prepare(
@@ -132,18 +141,6 @@ impl Connector for HubSpot {
         progress: &(dyn Fn(Probe) + Send + Sync),
     ) -> Result<(), SetupError> {
         self.make_property(login, at, progress).await
-    }
-
-    async fn test_send(
-        &self,
-        _login: &Login,
-        _to: &str,
-        _nonce: &str,
-        _at: Timestamp,
-        _progress: &(dyn Fn(Probe) + Send + Sync),
-    ) -> Result<TestSend, SetupError> {
-        let text = "HubSpot has nothing to send a test message with; the test without it is enough".to_owned();
-        Err(SetupError { code: SetupCode::NotPossible, step: "send", text })
     }
 
     async fn survey(&self, sealed: &Sealed, login: &Login) -> Survey {
@@ -184,22 +181,19 @@ fn is_own_error(body: &Value) -> bool {
     body["status"] == "error" || (body["category"].is_string() && body["message"].is_string())
 }
 
-/// Names and numbers of an answer: `http:201:api`, `http:502:foreign`, `http:login:401`.
+/// Names and numbers of an answer: `http:201:api`, `foreign:502`, `http:login:401`.
 fn read(reply: &HttpReply) -> Answer {
-    let body = reply.json();
-    let own = match (&body, reply.status) {
-        (Some(body), 200..=299) if is_own_error(body) => "error",
-        (Some(_), 200..=299) => "api",
-        (Some(body), _) if is_own_error(body) => "api",
-        _ => "foreign",
+    let Some(body) = reply.json() else { return reply.foreign("HubSpot") };
+    let own = match (is_own_error(&body), reply.status) {
+        (true, 200..=299) => "error",
+        (false, 200..=299) | (true, _) => "api",
+        (false, _) => return reply.foreign("HubSpot"),
     };
-    let body = body.unwrap_or_default();
     let text = |name: &str| body[name].as_str().unwrap_or_default();
     let id = Some(text("id")).filter(|id| !id.is_empty() && body["properties"].is_object());
     let receipt = id
         .filter(|_| own == "api" && matches!(reply.status, 200 | 201))
         .map(|id| answer_receipt(Some(id.to_owned()), format!("HubSpot answered with record {id}.")));
-    let said = if own == "foreign" { String::new() } else { format!("{} {}", text("category"), text("message")) };
     Answer {
         codes: vec![AnswerCode::new(match (reply.status, own) {
             // A failed login pauses until a person signs in.
@@ -208,7 +202,7 @@ fn read(reply: &HttpReply) -> Answer {
         })],
         receipt,
         retry_after: reply.retry_after(),
-        words: reply.words(said.trim()),
+        words: reply.words(format!("{} {}", text("category"), text("message")).trim()),
     }
 }
 

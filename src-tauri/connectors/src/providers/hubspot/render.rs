@@ -120,7 +120,7 @@ fn number(record: &RecordRef, survey: &Survey) -> Result<String, Unrenderable> {
     match survey {
         Survey::Found(seen) => by(&seen.id),
         Survey::Missing => Err(no("record", "HubSpot has no such record yet; approve this once it is there")),
-        Survey::CannotAsk { why } if record.by != MatchBy::Id => {
+        Survey::CannotAsk { why, .. } if record.by != MatchBy::Id => {
             Err(no("record", format!("HubSpot cannot be asked for the record now ({why}); approve this later")))
         }
         Survey::NothingToAsk if record.by != MatchBy::Id => Err(no("record", "the record was not looked up yet")),

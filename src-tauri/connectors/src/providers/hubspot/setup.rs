@@ -1,59 +1,55 @@
 //! Connection test, and the one thing HubSpot needs beforehand: a unique property for our key.
 
 use super::HubSpot;
-use super::ask::Unasked;
+use super::ask::{Unasked, portal_of};
 use super::config::KEY_PROPERTY;
+use crate::mail_api::{Progress, Steps};
 use crate::transport::http::{Credentials, Request};
 use crate::transport::trial::deliver;
-use crate::{Login, Poised, Probe, ProbeStatus, SetupCode, SetupError, Whoami};
+use crate::{Login, Poised, SetupCode, SetupError, Whoami};
 use countersign_domain::Timestamp;
+use countersign_domain::explain::sentence;
 use serde_json::{Value, json};
 
 const PROPERTIES: &str = "/crm/v3/properties/contacts";
 
-type Progress<'p> = &'p (dyn Fn(Probe) + Send + Sync);
-
-fn failed(code: SetupCode, step: &'static str, text: impl Into<String>, progress: Progress<'_>) -> SetupError {
-    let text = text.into();
-    progress(Probe { step, status: ProbeStatus::Failed, text: text.clone() });
-    SetupError { code, step, text }
-}
-
-fn unasked(no: Unasked, step: &'static str, progress: Progress<'_>) -> SetupError {
+fn unasked(no: Unasked, step: &'static str, steps: &Steps<'_>) -> SetupError {
     let code = match () {
         () if no.signed_out() => SetupCode::Login,
         () if no.is_untrusted() => SetupCode::Tls,
         () if no.unreached() => SetupCode::Unreachable,
         () => SetupCode::Protocol,
     };
-    failed(code, step, no.why, progress)
-}
-
-fn started(step: &'static str, text: &str, progress: Progress<'_>) {
-    progress(Probe { step, status: ProbeStatus::Started, text: text.to_owned() });
-}
-
-fn done(step: &'static str, text: impl Into<String>, progress: Progress<'_>) {
-    progress(Probe { step, status: ProbeStatus::Done, text: text.into() });
+    steps.fail(step, code, sentence(&no.why))
 }
 
 impl HubSpot {
-    pub(super) async fn check_account(&self, login: &Login, progress: Progress<'_>) -> Result<Whoami, SetupError> {
-        started("http_connect", "Connecting and asking who we are", progress);
-        let portal = self.portal(login).await.map_err(|no| unasked(no, "http_connect", progress))?;
+    pub(super) async fn check_account(
+        &self,
+        login: &Login,
+        at: Timestamp,
+        progress: Progress<'_>,
+    ) -> Result<Whoami, SetupError> {
+        let steps = Steps(progress);
+        steps.begin("http_connect", "Connecting and asking who we are");
+        let told = async {
+            let reply = self.site.ask_at(&self.whose(), &Credentials::bearer(&login.secret), at).await?;
+            Ok((portal_of(&reply)?, reply.ahead_seconds))
+        };
+        let (portal, ahead_seconds) = told.await.map_err(|no| unasked(no, "http_connect", &steps))?;
         if portal != self.config.portal {
             let text = format!("the token is of account {portal}, and this destination is {}", self.config.portal);
-            return Err(failed(SetupCode::Login, "http_connect", text, progress));
+            return Err(steps.fail("http_connect", SetupCode::Login, text));
         }
-        done("http_connect", format!("It is HubSpot account {portal}"), progress);
-        started("property", "Looking for the unique property", progress);
-        let text = match self.property(login).await.map_err(|no| unasked(no, "property", progress))? {
+        steps.done("http_connect", &format!("It is HubSpot account {portal}"));
+        steps.begin("property", "Looking for the unique property");
+        let text = match self.property(login).await.map_err(|no| unasked(no, "property", &steps))? {
             Some(true) => "The unique property for our key is there",
             Some(false) => "The property countersign_key is there but not unique: delete it at HubSpot, then prepare",
             None => "Not prepared: contacts cannot be made before the unique property is (destination prepare)",
         };
-        done("property", text, progress);
-        Ok(Whoami { account: self.config.account_text(), ..Whoami::default() })
+        steps.done("property", text);
+        Ok(Whoami { account: self.config.account_text(), ahead_seconds, ..Whoami::default() })
     }
 
     /// Whether the property is there, and unique.
@@ -74,16 +70,17 @@ impl HubSpot {
         at: Timestamp,
         progress: Progress<'_>,
     ) -> Result<(), SetupError> {
-        started("property", "Looking for the unique property", progress);
-        match self.property(login).await.map_err(|no| unasked(no, "property", progress))? {
+        let steps = Steps(progress);
+        steps.begin("property", "Looking for the unique property");
+        match self.property(login).await.map_err(|no| unasked(no, "property", &steps))? {
             Some(true) => {
-                done("property", "It is there already", progress);
+                steps.done("property", "It is there already");
                 return Ok(());
             }
             Some(false) => {
                 let text =
                     "countersign_key is there and not unique, which cannot be changed: delete it at HubSpot first";
-                return Err(failed(SetupCode::NotPossible, "property", text, progress));
+                return Err(steps.fail("property", SetupCode::NotPossible, text));
             }
             None => {}
         }
@@ -99,9 +96,9 @@ impl HubSpot {
             Ok(poised) => deliver(Poised::Http(poised), self.config.site.answer_timeout).await,
             Err(answer) => Err(answer),
         };
-        match self.property(login).await.map_err(|no| unasked(no, "property", progress))? {
+        match self.property(login).await.map_err(|no| unasked(no, "property", &steps))? {
             Some(true) => {
-                done("property", "The unique property countersign_key was made", progress);
+                steps.done("property", "The unique property countersign_key was made");
                 Ok(())
             }
             _ => {
@@ -109,7 +106,7 @@ impl HubSpot {
                     Ok(reply) => crate::Connector::read(self, &reply).words,
                     Err(answer) => answer.words,
                 };
-                Err(failed(SetupCode::NotPossible, "property", format!("it could not be made: {why}"), progress))
+                Err(steps.fail("property", SetupCode::NotPossible, format!("it could not be made: {why}")))
             }
         }
     }

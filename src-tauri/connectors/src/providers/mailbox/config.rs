@@ -81,6 +81,13 @@ impl Endpoint {
         loopback_only: bool,
         forms: &str,
     ) -> Result<Endpoint, String> {
+        // A name or password in an address would be shown with it, everywhere. Nothing of it is repeated here.
+        if rest.contains('@') {
+            return Err(
+                "holds a user name or password; the secret is handed over beside it, when the destination is added"
+                    .into(),
+            );
+        }
         let (host, port) = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
             Some((v6, "")) => (v6, None),
             Some((v6, tail)) => (v6, tail.strip_prefix(':')),
@@ -88,7 +95,7 @@ impl Endpoint {
         };
         let port = match port {
             None => default_port,
-            Some(p) => p.parse::<u16>().map_err(|_| format!("`{p}` is not a port"))?,
+            Some(p) => p.parse::<u16>().map_err(|_| format!("has no port behind its colon: {forms}"))?,
         };
         if port == 0 {
             return Err("needs a port".into());

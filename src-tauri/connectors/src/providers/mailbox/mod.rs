@@ -146,7 +146,12 @@ impl Connector for MailboxDestination {
         read(reply)
     }
 
-    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
+    async fn check(
+        &self,
+        login: &Login,
+        _at: Timestamp,
+        progress: &(dyn Fn(Probe) + Send + Sync),
+    ) -> Result<Whoami, SetupError> {
         trial::check(self, login, progress).await
     }
 

@@ -126,7 +126,7 @@ pub(super) async fn check(
         account: place.config.account_text(),
         smtp_extensions: offers.keywords,
         size_limit: offers.size,
-        sent_folder: None,
+        ..Whoami::default()
     };
     if let Some(mailbox) = place.mailbox() {
         steps.begin("imap_connect");

@@ -4,8 +4,6 @@ use super::*;
 use countersign_domain::Payload;
 use toml::Table;
 
-const NOBODY_LISTENS: &(dyn Fn(crate::Probe) + Send + Sync) = &|_| {};
-
 fn body(payload: &Value) -> Result<Value, Unrenderable> {
     let effect = if payload.get("in_reply_to").is_some() { "email.reply" } else { "email.send" };
     let email = Payload::parse(effect, payload.clone(), &[]).unwrap().email().unwrap();
@@ -40,7 +38,7 @@ fn r20_every_recorded_answer_gets_its_outcome() {
 #[test]
 fn r20_an_error_is_named_by_its_number_and_told_in_its_own_words() {
     let text = r#"{"message":"The given data was invalid.","errors":{"from.email":["Must be verified. #MS42207"]}}"#;
-    let answer = read(&Reply::Http(reply(422, text)));
+    let answer = read(&reply(422, text));
     assert_eq!(answer.codes[0].0, "http:422:MS42207");
     assert_eq!(answer.words, "422 The given data was invalid. Must be verified. #MS42207");
 }
@@ -49,14 +47,14 @@ fn r20_an_error_is_named_by_its_number_and_told_in_its_own_words() {
 fn a_message_is_written_as_its_documentation_says() {
     let sent = body(&mail(json!({
         "cc": [{ "name": "Jörg Müller", "email": "j@müller.example" }],
-        "in_reply_to": "<parent.1@customer.example>",
+        "in_reply_to": "<parent.1@customer.example>", "references": ["<first@shop.example>", "<parent.1@customer.example>"],
         "attachments": [{ "filename": "größe.txt", "content_type": "text/plain", "base64": "aGk=" }],
     })));
     let wanted = json!({
         "from": { "email": "support@shop.example", "name": "Shop Support" },
         "to": [{ "email": "robin@customer.example", "name": "Robin Vale" }],
         "cc": [{ "email": "j@xn--mller-kva.example", "name": "Jörg Müller" }],
-        "subject": "Re: Grüße", "text": "Yes.", "in_reply_to": "parent.1@customer.example",
+        "subject": "Re: Grüße", "text": "Yes.", "in_reply_to": "parent.1@customer.example", "references": ["first@shop.example", "parent.1@customer.example"],
         "attachments": [{ "filename": "größe.txt", "content": "aGk=", "disposition": "attachment" }],
     });
     assert_eq!(sent.unwrap(), wanted);
@@ -65,6 +63,11 @@ fn a_message_is_written_as_its_documentation_says() {
 #[test]
 fn what_it_would_refuse_or_change_is_said_before_an_approval() {
     let people = |n: usize| (0..n).map(|i| json!({ "email": format!("r{i}@customer.example") })).collect::<Value>();
+    let file = |name: &str, kind: &str| json!({ "attachments": [{ "filename": name, "content_type": kind, "base64": "aGk=" }] });
+    for (name, kind) in [("Größe.PDF", "application/pdf"), ("a.ics", "text/calendar"), ("b.jpg", "image/jpeg")] {
+        let taken = body(&mail(file(name, kind)));
+        assert!(taken.is_ok(), "{name}: {taken:?}");
+    }
     let field = |more: Value| body(&mail(more)).map(drop).map_err(|no| no.field);
     assert_eq!(field(json!({ "to": people(50), "cc": people(10), "bcc": people(10) })), Ok(()));
     for (more, named) in [
@@ -74,7 +77,12 @@ fn what_it_would_refuse_or_change_is_said_before_an_approval() {
         (json!({ "reply_to": people(2) }), "reply_to"),
         (json!({ "cc": [{ "name": "Müller, Jörg", "email": "j@customer.example" }] }), "cc"),
         (json!({ "to": [{ "name": "Sales; Shop", "email": "s@customer.example" }] }), "to"),
-        (json!({ "in_reply_to": "<a@b.example>", "references": ["<a@b.example>"] }), "references"),
+        (json!({ "subject": "x".repeat(999) }), "subject"),
+        (json!({ "text": "x".repeat(2_000_001) }), "text"),
+        (file("program.bin", "application/octet-stream"), "attachments[0].filename"),
+        (file("no ending", "text/plain"), "attachments[0].filename"),
+        (file("plan.pdf", "application/octet-stream"), "attachments[0].content_type"),
+        (file("slot.ics", "text/calendar; method=REQUEST"), "attachments[0].content_type"),
         (json!({ "subject": "Dear {$name}" }), "subject"),
         (json!({ "text": "Dear {{ name }}" }), "text"),
         (json!({ "html": "<p>{{name}}</p>" }), "html"),
@@ -85,10 +93,15 @@ fn what_it_would_refuse_or_change_is_said_before_an_approval() {
 
 #[test]
 fn a_check_tells_a_token_that_is_not_taken_from_an_address_that_is_wrong() {
-    let checked =
-        |status, body: &str| MailerSend::checked(reply(status, body), &Steps(NOBODY_LISTENS)).map_err(|e| e.code);
-    assert_eq!(checked(200, r#"{"quota":1000,"remaining":752,"reset":"2023-04-15T00:00:00Z"}"#), Ok(()));
-    assert_eq!(checked(401, r#"{"message":"Unauthenticated."}"#), Err(SetupCode::Login));
-    assert_eq!(checked(200, r#"{"data":[]}"#), Err(SetupCode::Protocol));
-    assert_eq!(checked(404, "<h1>Not found</h1>"), Err(SetupCode::Protocol));
+    let good = |status, body: &str| MailerSend::checked(&reply(status, body)).is_some();
+    assert!(good(200, r#"{"quota":1000,"remaining":752,"reset":"2023-04-15T00:00:00Z"}"#));
+    for (status, body, login) in [
+        (401, r#"{"message":"Unauthenticated."}"#, true),
+        (200, r#"{"data":[]}"#, false),
+        (404, "<h1>Not found</h1>", false),
+    ] {
+        assert!(!good(status, body), "{body}");
+        let answer = read(&reply(status, body));
+        assert_eq!(crate::transport::reply::refuses_login(&answer), login, "{answer:?}");
+    }
 }

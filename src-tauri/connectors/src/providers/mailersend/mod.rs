@@ -1,17 +1,17 @@
 //! MailerSend: mail over its HTTP API. It knows no key and takes nothing by which a message could be found again, so after
 //! doubt a person is asked. Its yes has no body: what it gives is a number in a header.
 
-use crate::mail_api::{self, MailApi, MailProvider, Members, Steps};
+use crate::mail_api::{self, MailApi, MailProvider, Members};
 use crate::registry::Provider;
 use crate::site::{SiteConfig, contracts};
 use crate::transport::http::{Credentials, Request};
-use crate::transport::reply::answer;
-use crate::{HttpReply, Login, Reply, SetupCode, SetupError, Unrenderable};
+use crate::{HttpReply, Login, Unrenderable};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::contract::answer_receipt;
-use countersign_domain::email::{EmailView, Mailbox, threading};
+use countersign_domain::email::{EmailAttachment, EmailView, Mailbox, threading};
+use countersign_domain::size::size_in_words;
 use countersign_domain::{
     Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, Receipt, Sighting,
 };
@@ -21,6 +21,19 @@ use std::sync::LazyLock;
 const TO_MAX: usize = 50;
 /// Of Cc, and of Bcc.
 const COPIES_MAX: usize = 10;
+const SUBJECT_MAX: usize = 998;
+/// Of a text, and of an HTML body.
+const BODY_MAX: usize = 2_000_000;
+/// Of one file, decoded.
+const FILE_MAX: usize = 25_000_000;
+/// Endings of files that it takes.
+const ENDINGS: [&str; 64] = [
+    "txt", "csv", "log", "css", "ics", "xml", "jpg", "jpe", "jpeg", "gif", "png", "bmp", "psd", "tif", "tiff", "svg",
+    "indd", "ai", "eps", "doc", "docx", "rtf", "odt", "ott", "pdf", "pub", "pages", "mobi", "epub", "mp3", "m4a",
+    "m4v", "wma", "ogg", "flac", "wav", "aif", "aifc", "aiff", "mp4", "mov", "avi", "mkv", "mpeg", "mpg", "wmv", "xls",
+    "xlsx", "ods", "numbers", "odp", "ppt", "pptx", "pps", "key", "zip", "vcf", "eml", "p7c", "p7m", "p7s", "pgp",
+    "asc", "sig",
+];
 /// How the places begin that MailerSend fills in: its simple and its advanced personalization.
 const PLACES: [&str; 2] = ["{$", "{{"];
 
@@ -49,6 +62,7 @@ impl MailProvider for MailerSend {
     };
     /// <https://developers.mailersend.com/api/v1/other-endpoints.html>: 401 to a token that is none, and not counted.
     const CHECK: &'static str = "/v1/api-quota";
+    const NEW_SECRET: &'static str = "Make a new one and add it here.";
 
     fn contracts() -> &'static [(String, Contract)] {
         &CONTRACTS
@@ -81,11 +95,15 @@ impl MailProvider for MailerSend {
                 body.insert(name.into(), text.clone().into());
             }
         }
-        if let (Some(parent), _) = threading(email, conversation) {
-            body.insert("in_reply_to".into(), parent.trim_start_matches('<').trim_end_matches('>').into());
+        let (in_reply_to, references) = threading(email, conversation);
+        if let Some(parent) = in_reply_to {
+            body.insert("in_reply_to".into(), bare(&parent).into());
+        }
+        if !references.is_empty() {
+            body.insert("references".into(), references.iter().map(|id| bare(id)).collect());
         }
         if !email.attachments.is_empty() {
-            // It tells the type by the name's ending and takes none.
+            // It tells the type by the name's ending and takes none: see `can_be_attached`.
             let files = email.attachments.iter().map(|a| {
                 let content = STANDARD.encode(&a.content.bytes);
                 json!({ "filename": a.filename, "content": content, "disposition": "attachment" })
@@ -102,24 +120,14 @@ impl MailProvider for MailerSend {
         Request::json("POST", config.base.join("/v1/email"), &body)
     }
 
-    fn read(reply: &Reply) -> Answer {
+    fn read(reply: &HttpReply) -> Answer {
         read(reply)
     }
 
-    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError> {
-        if reply.status == 200 && reply.json().is_some_and(|found| found["quota"].is_number()) {
-            // Any good token may ask this; what it may do besides, MailerSend does not tell.
-            steps.done("http_login", "The token is good. Whether it may send, the test message shows");
-            return Ok(());
-        }
-        let answer = read(&Reply::Http(reply));
-        let words = answer.words.trim_end_matches('.');
-        if answer.codes.iter().any(|c| c.0.starts_with("http:login:")) {
-            let text = format!("MailerSend refused the token: {words}. Make a new one and add it here.");
-            return Err(steps.fail("http_login", SetupCode::Login, text));
-        }
-        let text = format!("This is not MailerSend's answer: {words}. Check the address.");
-        Err(steps.fail("http_login", SetupCode::Protocol, text))
+    fn checked(reply: &HttpReply) -> Option<&'static str> {
+        // Any good token may ask this; what it may do besides, MailerSend does not tell.
+        let good = reply.status == 200 && reply.json().is_some_and(|found| found["quota"].is_number());
+        good.then_some("The token is good. Whether it may send, the test message shows")
     }
 
     async fn look(_: &MailApi<MailerSend>, _: &Countersigned, _: &Login, _: &[Value]) -> Sighting {
@@ -144,9 +152,18 @@ fn can_be_said(email: &EmailView) -> Result<(), Unrenderable> {
     if email.reply_to.len() > 1 {
         return Err(Unrenderable::new("reply_to", "has more than one address; MailerSend takes one".to_owned()));
     }
-    if email.references.as_ref().is_some_and(|ids| !ids.is_empty()) {
-        let reason = "cannot be sent with MailerSend: it writes in_reply_to alone".to_owned();
-        return Err(Unrenderable::new("references", reason));
+    if email.subject.chars().count() > SUBJECT_MAX {
+        let reason = format!("has more than {SUBJECT_MAX} characters, which MailerSend refuses");
+        return Err(Unrenderable::new("subject", reason));
+    }
+    for (field, text) in [("text", &email.text), ("html", &email.html)] {
+        if text.as_ref().is_some_and(|text| text.len() > BODY_MAX) {
+            let most = size_in_words(BODY_MAX as u64);
+            return Err(Unrenderable::new(field, format!("is larger than the {most} that MailerSend takes")));
+        }
+    }
+    for (i, file) in email.attachments.iter().enumerate() {
+        can_be_attached(file).map_err(|(field, why)| Unrenderable::new(format!("attachments[{i}].{field}"), why))?;
     }
     let everybody = [std::slice::from_ref(&email.from), &email.to, &email.cc, &email.bcc, &email.reply_to];
     for (field, list) in ["from", "to", "cc", "bcc", "reply_to"].into_iter().zip(everybody) {
@@ -165,6 +182,43 @@ fn can_be_said(email: &EmailView) -> Result<(), Unrenderable> {
     Ok(())
 }
 
+/// MailerSend takes files of these endings only, and takes no type: it tells the type by the ending. A file that would
+/// arrive as another one than was approved is refused.
+fn can_be_attached(file: &EmailAttachment) -> Result<(), (&'static str, String)> {
+    let name = &file.filename;
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+    if !ENDINGS.contains(&ending.as_str()) {
+        return Err((
+            "filename",
+            format!("`{name}` has an ending that MailerSend does not take; put it into a .zip file"),
+        ));
+    }
+    let size = file.content.bytes.len();
+    if size > FILE_MAX {
+        let (size, most) = (size_in_words(size as u64), size_in_words(FILE_MAX as u64));
+        return Err((
+            "filename",
+            format!("`{name}` has {size}; MailerSend takes at most {most} in a file. Send a link to it"),
+        ));
+    }
+    let told = mime_guess::from_ext(&ending);
+    if !told.iter().any(|kind| kind.essence_str().eq_ignore_ascii_case(file.content_type.trim())) {
+        let by_name = told.first().map_or_else(|| "another type".to_owned(), |kind| kind.essence_str().to_owned());
+        let why = format!(
+            "`{name}` would arrive as {by_name}, since MailerSend tells the type of a file by its name alone: give it that \
+             type without parameters, or another name"
+        );
+        return Err(("content_type", why));
+    }
+    Ok(())
+}
+
+/// A message id without its brackets. Documented for `in_reply_to`; for `references` no form is, and one API has one form
+/// [inference].
+fn bare(id: &str) -> &str {
+    id.trim_start_matches('<').trim_end_matches('>')
+}
+
 fn person(mailbox: &Mailbox) -> Value {
     let email = mailbox.ascii_email();
     match mailbox.name.as_deref().filter(|name| !name.trim().is_empty()) {
@@ -173,30 +227,34 @@ fn person(mailbox: &Mailbox) -> Value {
     }
 }
 
-fn read(reply: &Reply) -> Answer {
-    let Reply::Http(reply) = reply else { return answer("http:foreign", "an answer of another protocol") };
+fn read(reply: &HttpReply) -> Answer {
     let status = reply.status;
     let body = reply.json().unwrap_or(Value::Null);
-    let (code, receipt, said) = match body["message"].as_str().filter(|text| !text.is_empty()) {
+    let known = match body["message"].as_str().filter(|text| !text.is_empty()) {
         _ if status == 202 => taken(reply, &body),
         Some(message) if status >= 400 => {
             let name = number(&body).unwrap_or_else(|| "unnumbered".to_owned());
             let login = if status == 401 { "login:" } else { "" };
-            (format!("http:{login}{status}:{name}"), None, std::iter::once(message).chain(errors(&body)).collect())
+            Some((
+                format!("http:{login}{status}:{name}"),
+                None,
+                std::iter::once(message).chain(errors(&body)).collect(),
+            ))
         }
-        _ => (format!("foreign:{status}"), None, Vec::new()),
+        _ => None,
     };
+    let Some((code, receipt, said)) = known else { return reply.foreign("MailerSend") };
     let words = reply.words(&said.join(" "));
     Answer { codes: vec![AnswerCode::new(code)], receipt, retry_after: reply.retry_after(), words }
 }
 
 /// A 202: a number and no body, unless there are recipients that it does not write to any more.
-fn taken<'a>(reply: &HttpReply, body: &Value) -> (String, Option<Receipt>, Vec<&'a str>) {
+fn taken<'a>(reply: &HttpReply, body: &Value) -> Option<(String, Option<Receipt>, Vec<&'a str>)> {
     let id = reply.header("x-message-id").map(str::trim).filter(|id| !id.is_empty());
     let warnings = body["warnings"].as_array().filter(|all| !all.is_empty());
     let all_are = |kind: &str| warnings.is_some_and(|all| all.iter().all(|warning| warning["type"] == kind));
     let paused = reply.header("x-send-paused").is_some_and(|value| !value.trim().eq_ignore_ascii_case("false"));
-    match id {
+    Some(match id {
         // Taken and not going out: whether it ever will is not known.
         Some(_) if paused => ("http:202:paused".into(), None, vec!["it was taken, but sending is paused there"]),
         Some(id) if reply.body.is_empty() => {
@@ -210,8 +268,8 @@ fn taken<'a>(reply: &HttpReply, body: &Value) -> (String, Option<Receipt>, Vec<&
         None if all_are("ALL_SUPPRESSED") => {
             ("http:202:ALL_SUPPRESSED".into(), None, vec!["MailerSend does not write to these recipients any more"])
         }
-        _ => ("foreign:202".into(), None, Vec::new()),
-    }
+        _ => return None,
+    })
 }
 
 /// `MS42207` of `… #MS42207`, where the message or an error has one.

@@ -1,12 +1,11 @@
 //! Postmark: mail over its HTTP API. It knows no key; each message carries ours as its tag, by which it is found.
 
-use crate::mail_api::{self, MailApi, MailProvider, Members, Steps, address, addresses};
+use crate::mail_api::{self, MailApi, MailProvider, Members, address, addresses};
 use crate::mime::KEY_HEADER;
 use crate::registry::Provider;
 use crate::site::{SiteConfig, contracts};
 use crate::transport::http::{Credentials, Request};
-use crate::transport::reply::answer;
-use crate::{HttpReply, Login, Reply, SetupCode, SetupError, Unrenderable};
+use crate::{HttpReply, Login, Unrenderable};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -47,6 +46,7 @@ impl MailProvider for Postmark {
         file: ["Name", "Content"],
     };
     const CHECK: &'static str = "/messages/outbound?count=1&offset=0";
+    const NEW_SECRET: &'static str = "Take the server's token, not the account's.";
 
     fn contracts() -> &'static [(String, Contract)] {
         &CONTRACTS
@@ -109,23 +109,13 @@ impl MailProvider for Postmark {
         Request::json("POST", config.base.join("/email"), &body)
     }
 
-    fn read(reply: &Reply) -> Answer {
+    fn read(reply: &HttpReply) -> Answer {
         read(reply)
     }
 
-    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError> {
-        if reply.status == 200 && reply.json().is_some_and(|found| found["Messages"].is_array()) {
-            steps.done("http_login", "The token may send and look up");
-            return Ok(());
-        }
-        let answer = read(&Reply::Http(reply));
-        let words = answer.words.trim_end_matches('.');
-        if answer.codes.iter().any(|c| c.0.starts_with("http:login:")) {
-            let text = format!("Postmark refused the token: {words}. Take the server's token, not the account's.");
-            return Err(steps.fail("http_login", SetupCode::Login, text));
-        }
-        let text = format!("This is not Postmark's answer: {words}. Check the address.");
-        Err(steps.fail("http_login", SetupCode::Protocol, text))
+    fn checked(reply: &HttpReply) -> Option<&'static str> {
+        let good = reply.status == 200 && reply.json().is_some_and(|found| found["Messages"].is_array());
+        good.then_some("The token may send and look up")
     }
 
     async fn look(api: &MailApi<Postmark>, order: &Countersigned, login: &Login, _noted: &[Value]) -> Sighting {
@@ -135,11 +125,7 @@ impl MailProvider for Postmark {
             Err(no) => return Sighting::cannot_tell(no.text()),
         };
         let found = reply.json().filter(|_| reply.status == 200).and_then(|body| body["Messages"].as_array().cloned());
-        let Some(found) = found else {
-            let answer = read(&Reply::Http(reply));
-            let signed_out = answer.codes.iter().any(|c| c.0.starts_with("http:login:"));
-            return Sighting::CannotTell { why: answer.words, signed_out };
-        };
+        let Some(found) = found else { return mail_api::unseen(read(&reply)) };
         // A search that ignored the tag would show somebody else's messages.
         match found.iter().find(|message| message["Tag"].as_str() == Some(key)) {
             Some(message) => {
@@ -155,23 +141,21 @@ impl MailProvider for Postmark {
     }
 }
 
-fn read(reply: &Reply) -> Answer {
-    let Reply::Http(reply) = reply else { return answer("http:foreign", "an answer of another protocol") };
+fn read(reply: &HttpReply) -> Answer {
     let status = reply.status;
     let body = reply.json().unwrap_or(Value::Null);
-    let said = body["Message"].as_str().unwrap_or_default();
-    let words = reply.words(said);
+    let words = reply.words(body["Message"].as_str().unwrap_or_default());
     let (code, receipt) =
         match (status, body["ErrorCode"].as_i64(), body["MessageID"].as_str().filter(|id| !id.is_empty())) {
             (200, Some(0), Some(id)) => {
                 let receipt = answer_receipt(Some(id.to_owned()), format!("Postmark accepted it: {words}"));
                 ("http:200:accepted".to_owned(), Some(receipt))
             }
-            (200, _, _) | (_, None, _) => (format!("foreign:{status}"), None),
-            (_, Some(number), _) if status == 401 || number == BAD_TOKEN => {
-                (format!("http:login:{status}:{number}"), None)
+            (200, _, _) | (_, None, _) => return reply.foreign("Postmark"),
+            (_, Some(number), _) => {
+                let login = if status == 401 || number == BAD_TOKEN { "login:" } else { "" };
+                (format!("http:{login}{status}:{number}"), None)
             }
-            (_, Some(number), _) => (format!("http:{status}:{number}"), None),
         };
     Answer { codes: vec![AnswerCode::new(code)], receipt, retry_after: reply.retry_after(), words }
 }

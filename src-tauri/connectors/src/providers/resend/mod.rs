@@ -1,12 +1,11 @@
 //! Resend: mail over its HTTP API, with a key that it honours for 24 hours.
 
-use crate::mail_api::{self, MailApi, MailProvider, Members, Steps, address, addresses};
+use crate::mail_api::{self, MailApi, MailProvider, Members, address, addresses};
 use crate::mime::KEY_HEADER;
 use crate::registry::Provider;
 use crate::site::{SiteConfig, contracts};
 use crate::transport::http::{Credentials, Request};
-use crate::transport::reply::answer;
-use crate::{HttpReply, Login, Reply, SetupCode, SetupError, Unrenderable};
+use crate::{HttpReply, Login, Unrenderable};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -48,6 +47,7 @@ impl MailProvider for Resend {
         file: ["filename", "content"],
     };
     const CHECK: &'static str = "/emails?limit=1";
+    const NEW_SECRET: &'static str = "Make a new one and add it here.";
 
     fn contracts() -> &'static [(String, Contract)] {
         &CONTRACTS
@@ -109,33 +109,16 @@ impl MailProvider for Resend {
         Request::json("POST", config.base.join("/emails"), &body).with("idempotency-key", nonce)
     }
 
-    fn read(reply: &Reply) -> Answer {
+    fn read(reply: &HttpReply) -> Answer {
         read(reply)
     }
 
-    fn checked(reply: HttpReply, steps: &Steps<'_>) -> Result<(), SetupError> {
-        let name = error_name(&Reply::Http(reply.clone()));
-        match (reply.status, name.as_deref()) {
-            (200, _) if reply.json().is_some_and(|list| list["data"].is_array()) => {
-                steps.done("http_login", "The key may send and look up");
-            }
-            (_, Some("restricted_api_key")) => {
-                steps.done("http_login", "The key may only send: after 24 hours a lost answer cannot be looked up");
-            }
-            (_, Some(name)) if is_login(reply.status, name) => {
-                let text = format!(
-                    "Resend refused the key: {}. Make a new one and add it here.",
-                    read(&Reply::Http(reply)).words
-                );
-                return Err(steps.fail("http_login", SetupCode::Login, text));
-            }
-            _ => {
-                let text =
-                    format!("This is not Resend's answer: {}. Check the address.", read(&Reply::Http(reply)).words);
-                return Err(steps.fail("http_login", SetupCode::Protocol, text));
-            }
+    fn checked(reply: &HttpReply) -> Option<&'static str> {
+        if reply.status == 200 && reply.json().is_some_and(|list| list["data"].is_array()) {
+            return Some("The key may send and look up");
         }
-        Ok(())
+        let may_send = error_name(reply).as_deref() == Some("restricted_api_key");
+        may_send.then_some("The key may only send: after 24 hours a lost answer cannot be looked up")
     }
 
     /// The list of sent mail. Nothing in it carries our key, so what is found is a hint.
@@ -152,13 +135,11 @@ impl MailProvider for Resend {
         let sent = match (reply.status, reply.json()) {
             (200, Some(list)) if list["data"].is_array() => list["data"].clone(),
             _ => {
-                let reply = Reply::Http(reply);
-                let login_failed = read(&reply).codes.iter().any(|c| c.0.starts_with("http:login:"));
                 return match error_name(&reply).as_deref() {
                     Some("restricted_api_key") => {
                         Sighting::cannot_tell("the key may only send, so the list of sent mail cannot be read")
                     }
-                    _ => Sighting::CannotTell { why: read(&reply).words, signed_out: login_failed },
+                    _ => mail_api::unseen(read(&reply)),
                 };
             }
         };
@@ -207,8 +188,7 @@ fn dated(text: &str) -> Option<i64> {
 }
 
 /// The `name` of the API's own error body.
-fn error_name(reply: &Reply) -> Option<String> {
-    let Reply::Http(reply) = reply else { return None };
+fn error_name(reply: &HttpReply) -> Option<String> {
     reply.json()?["name"].as_str().map(str::to_owned)
 }
 
@@ -217,36 +197,22 @@ fn is_login(status: u16, name: &str) -> bool {
     status == 401 || matches!(name, "missing_api_key" | "invalid_api_key" | "restricted_api_key")
 }
 
-fn read(reply: &Reply) -> Answer {
-    let Reply::Http(reply) = reply else { return answer("http:foreign", "an answer of another protocol") };
-    let body = reply.json();
-    let text = |name: &str| body.as_ref().and_then(|b| b[name].as_str()).unwrap_or_default();
+fn read(reply: &HttpReply) -> Answer {
+    let body = reply.json().unwrap_or_default();
+    let text = |name: &str| body[name].as_str().unwrap_or_default();
     let status = reply.status;
-    let (code, said) = match (text("id"), text("name")) {
-        (id, "")
-            if status == 200
-                && !id.is_empty()
-                && body.as_ref().is_some_and(|b| b.get("error").is_none_or(Value::is_null)) =>
-        {
+    let (code, receipt, words) = match (text("id"), text("name")) {
+        (id, "") if status == 200 && !id.is_empty() && body["error"].is_null() => {
             let receipt = answer_receipt(Some(id.to_owned()), "Resend accepted it.");
-            let code = AnswerCode::new("http:200:accepted");
-            return Answer {
-                codes: vec![code],
-                receipt: Some(receipt),
-                retry_after: None,
-                words: "200 accepted".into(),
-            };
+            ("http:200:accepted".to_owned(), Some(receipt), "200 accepted".to_owned())
         }
-        (_, "") => (format!("foreign:{status}"), "no answer of Resend"),
-        (_, name) if is_login(status, name) => (format!("http:login:{status}:{name}"), text("message")),
-        (_, name) => (format!("http:{status}:{name}"), text("message")),
+        (_, "") => return reply.foreign("Resend"),
+        (_, name) => {
+            let login = if is_login(status, name) { "login:" } else { "" };
+            (format!("http:{login}{status}:{name}"), None, reply.words(text("message")))
+        }
     };
-    Answer {
-        codes: vec![AnswerCode::new(code)],
-        receipt: None,
-        retry_after: reply.retry_after(),
-        words: reply.words(said),
-    }
+    Answer { codes: vec![AnswerCode::new(code)], receipt, retry_after: reply.retry_after(), words }
 }
 
 #[cfg(test)]

@@ -11,15 +11,14 @@ use crate::mail_api::{Steps, reach};
 use crate::registry::{FormField, Kind, Learned, Provider, Settings};
 use crate::site::SiteConfig;
 use crate::transport::http::{Credentials, Request, Site};
-use crate::transport::reply::answer;
-use crate::{
-    Connector, Halted, HttpReply, Login, Poised, Probe, Reply, SetupCode, SetupError, TestSend, Unrenderable, Whoami,
-};
+use crate::transport::reply::{answer, is_foreign};
+use crate::{Connector, Halted, HttpReply, Login, Poised, Probe, Reply, SetupCode, SetupError, Unrenderable, Whoami};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_domain::canonical::canonical;
 use countersign_domain::contract::answer_receipt;
+use countersign_domain::explain::sentence;
 use countersign_domain::json::FieldError;
 use countersign_domain::{
     AccountFingerprint, Answer, AnswerCode, Contract, Conversation, Countersigned, IdempotencyKey, ReceiptKind, Sealed,
@@ -143,6 +142,9 @@ impl Connector for Webhook {
     fn contract(&self, effect: &str) -> Option<&Contract> {
         (effect == EFFECT).then_some(&self.config.contract)
     }
+    fn takes_secret(&self, secret: &str) -> Result<(), &'static str> {
+        signing_key(secret).map(drop).ok_or("is not whsec_ and the base64 of at least 24 bytes; copy it again")
+    }
     fn answer_timeout(&self) -> Duration {
         self.config.site.answer_timeout
     }
@@ -173,11 +175,16 @@ impl Connector for Webhook {
     }
 
     fn read(&self, reply: &Reply) -> Answer {
-        read(reply)
+        reply.read_as_http(read)
     }
 
     /// Nothing is said to it: a webhook has no question that is no message.
-    async fn check(&self, login: &Login, progress: &(dyn Fn(Probe) + Send + Sync)) -> Result<Whoami, SetupError> {
+    async fn check(
+        &self,
+        login: &Login,
+        at: Timestamp,
+        progress: &(dyn Fn(Probe) + Send + Sync),
+    ) -> Result<Whoami, SetupError> {
         let steps = Steps(progress);
         steps.begin("http_login", "Reading the signing secret");
         if signing_key(&login.secret).is_none() {
@@ -185,33 +192,26 @@ impl Connector for Webhook {
         }
         steps.done("http_login", "It can be signed with");
         reach(&self.site, &steps).await?;
+        let mut ahead_seconds = None;
         if self.config.looks_up {
             steps.begin("http_look_up", "Asking for an id that was never used");
-            let said = match self.ask_for(SOME_ID).await {
-                Ok(reply) if knows_nothing(&reply) => None,
-                Ok(reply) => {
-                    Some(format!("it answered {} and not 404 with JSON, as `contract` promises", reply.status))
+            let no = |why: &str| steps.fail("http_look_up", SetupCode::NotPossible, sentence(why));
+            let reply = self.site.ask_at(&self.about(SOME_ID), &Credentials::none(), at).await;
+            let reply = reply.map_err(|why| no(&why.text()))?;
+            match read(&reply) {
+                _ if knows_nothing(&reply) => {}
+                answer if is_foreign(&answer) => return Err(no(&answer.words)),
+                _ => {
+                    return Err(no(&format!(
+                        "it answered {} and not 404 with JSON, as `contract` promises",
+                        reply.status
+                    )));
                 }
-                Err(why) => Some(why),
-            };
-            if let Some(said) = said {
-                return Err(steps.fail("http_look_up", SetupCode::NotPossible, &said));
             }
             steps.done("http_look_up", "It says that it never saw it");
+            ahead_seconds = reply.ahead_seconds;
         }
-        Ok(Whoami { account: self.account_text(), ..Whoami::default() })
-    }
-
-    async fn test_send(
-        &self,
-        _login: &Login,
-        _to: &str,
-        _nonce: &str,
-        _at: Timestamp,
-        progress: &(dyn Fn(Probe) + Send + Sync),
-    ) -> Result<TestSend, SetupError> {
-        let text = "A webhook has no address to send a test message to; propose a webhook.post instead.";
-        Err(Steps(progress).fail("send", SetupCode::NotPossible, text))
+        Ok(Whoami { account: self.account_text(), ahead_seconds, ..Whoami::default() })
     }
 
     async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
@@ -262,7 +262,7 @@ impl Connector for Webhook {
                 Sighting::NotSeen { looked: "The receiver was asked and says that it never saw it.".into() }
             }
             (409 | 425, _) => Sighting::cannot_tell("the receiver is still busy with it"),
-            _ => Sighting::cannot_tell(reply.words("")),
+            _ => Sighting::cannot_tell(read(&reply).words),
         }
     }
 }
@@ -270,8 +270,11 @@ impl Connector for Webhook {
 impl Webhook {
     /// What became of an id; why it could not be asked.
     async fn ask_for(&self, id: &str) -> Result<HttpReply, String> {
-        let question = Request::get(self.config.site.base.join(&format!("/{id}")));
-        self.site.ask(&question, &Credentials::none()).await.map_err(|no| no.text())
+        self.site.ask(&self.about(id), &Credentials::none()).await.map_err(|no| no.text())
+    }
+
+    fn about(&self, id: &str) -> Request {
+        Request::get(self.config.site.base.join(&format!("/{id}")))
     }
 }
 
@@ -334,8 +337,7 @@ fn names_the_key(reply: &HttpReply) -> bool {
     said.contains("idempoten") || said.contains("webhook-id")
 }
 
-fn read(reply: &Reply) -> Answer {
-    let Reply::Http(reply) = reply else { return answer("http:foreign", "an answer of another protocol") };
+fn read(reply: &HttpReply) -> Answer {
     let status = reply.status;
     let body = reply.json();
     let kind = reply.content_type();
@@ -345,13 +347,15 @@ fn read(reply: &Reply) -> Answer {
     let own = body.is_some()
         || (kind == "text/plain" && status >= 400)
         || (reply.body.is_empty() && kind != "text/html" && !lost);
+    if !own {
+        return reply.foreign("the receiver");
+    }
     let said = |name: &str| body.as_ref().and_then(|b| b[name].as_str()).unwrap_or_default();
     let words = reply.words(
         ["message", "detail", "title", "error"].map(said).into_iter().find(|t| !t.is_empty()).unwrap_or_default(),
     );
     let error = body.as_ref().is_some_and(says_error);
     let (code, receipt) = match status {
-        _ if !own => (format!("foreign:{status}"), None),
         422 if names_the_key(reply) => ("http:422:key_reused".to_owned(), None),
         200..300 if error => (format!("http:{status}:error_inside"), None),
         200..300 => {

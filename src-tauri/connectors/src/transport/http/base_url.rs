@@ -1,6 +1,7 @@
 //! Where an HTTP destination is reached.
 
 use crate::providers::mailbox::config::{Endpoint, Security};
+use countersign_domain::canonical::sha256;
 
 /// `https://host[:port][/path]`, or `http://` on loopback.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +61,18 @@ impl BaseUrl {
         same.text()
     }
 
+    /// For people: host, port and path, by which two receivers on one host are told apart. A query may hold a key, so of it
+    /// there are a few digits that differ where it does.
+    pub fn shown(&self) -> String {
+        let (path, query) = self.path.split_once('?').map_or((self.path.as_str(), ""), |(path, query)| (path, query));
+        let more = if query.is_empty() {
+            String::new()
+        } else {
+            format!("?… ({})", &hex::encode(sha256(query.as_bytes()))[..6])
+        };
+        format!("{}{path}{more}", self.authority())
+    }
+
     /// The whole, as it was meant.
     pub fn text(&self) -> String {
         let scheme = if self.endpoint.security == Security::Tls { "https" } else { "http" };
@@ -84,6 +97,35 @@ mod tests {
         assert_ne!(place("https://api.example/a"), place("https://api.example/b"));
         assert_ne!(place("https://api.example/a?x=1"), place("https://api.example/a?x=2"));
         assert_ne!(place("http://127.0.0.1:8080"), place("http://127.0.0.1:8081"));
+    }
+
+    #[test]
+    fn r34_two_receivers_on_one_host_are_told_apart_and_no_query_is_shown() {
+        let shown = |text: &str| BaseUrl::read(text, false).unwrap_or_else(|e| panic!("{text}: {e}")).shown();
+        assert_eq!(shown("https://api.example"), "api.example");
+        assert_eq!(shown("https://hooks.example:8443/in/orders"), "hooks.example:8443/in/orders");
+        assert_eq!(shown("http://127.0.0.1:8080/a"), "127.0.0.1:8080/a");
+        let (one, other) = (shown("https://h.example/in?key=canary-1"), shown("https://h.example/in?key=canary-2"));
+        assert!(one != other && one.starts_with("h.example/in?… (") && !one.contains("canary"), "{one}, {other}");
+    }
+
+    #[test]
+    fn f44_a_password_in_an_address_is_refused_and_never_repeated() {
+        for address in [
+            "https://canary:canary@api.example",
+            "https://canary@api.example/in",
+            "https://canary:can/ary@api.example",
+            "https://canary:can?ary@api.example/in",
+            "https://api.example:canary",
+            "https://canary:443canary@api.example:443",
+            "http://canary:canary@127.0.0.1:8080",
+        ] {
+            let told = BaseUrl::read(address, false).expect_err(address);
+            assert!(!told.contains("canary") && !told.contains("ary"), "{address}: {told}");
+            assert!(told.contains("user name or password") || told.contains("port"), "{address}: {told}");
+        }
+        // Behind the host an @ is a part of the path.
+        assert!(BaseUrl::read("https://h.example/@team/in", false).is_ok());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::site::SiteConfig;
 use crate::transport::http::{Credentials, NoAnswer, Request, Site};
 use crate::transport::reply::answer;
 use crate::transport::tls::Unreached;
-use crate::transport::trial::deliver;
+use crate::transport::trial::{NoReply, deliver, is_unclear, may_have_gone};
 use crate::transport::{HttpReply, Poised, Reply};
 use crate::{Connector, Probe, ProbeStatus, TestSend, Whoami};
 use async_trait::async_trait;
@@ -172,7 +172,8 @@ impl<P: MailProvider> Connector for MailApi<P> {
     ) -> Result<TestSend, SetupError> {
         let request = P::test_request(&self.config, to, nonce);
         let when = (at, self.config.answer_timeout);
-        send_test(&self.site, request, &P::credentials(login), when, P::read, &Steps(progress)).await
+        let contract = self.contract("email.send");
+        send_test(&self.site, request, &P::credentials(login), when, (contract, P::read), &Steps(progress)).await
     }
 
     async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
@@ -360,16 +361,16 @@ pub(crate) fn test_payload(to: &str) -> Value {
     })
 }
 
-/// Sends a test message once. `read`: the provider's reading of the reply.
+/// Sends a test message once. `judged`: the contract, and the provider's reading of the reply.
 async fn send_test(
     site: &Site,
     request: Request,
     credentials: &Credentials,
     test: (Timestamp, Duration),
-    read: impl Fn(&Reply) -> Answer,
+    judged: (Option<&Contract>, impl Fn(&Reply) -> Answer),
     steps: &Steps<'_>,
 ) -> Result<TestSend, SetupError> {
-    let (at, limit) = test;
+    let ((at, limit), (contract, read)) = (test, judged);
     steps.begin("send", "Sending the test message");
     let failed = |answer: Answer| {
         let is_login = answer.codes.iter().any(|c| c.0.starts_with("http:login:"));
@@ -377,9 +378,18 @@ async fn send_test(
         steps.fail("send", code, format!("The provider: {}.", answer.words.trim_end_matches('.')))
     };
     let poised = site.approach(request, credentials, at, Value::Null).await.map_err(failed)?;
-    let reply = deliver(Poised::Http(poised), limit).await.map_err(failed)?;
-    let answer = read(&reply);
-    let Some(reference) = answer.receipt.as_ref().and_then(|r| r.reference.clone()) else { return Err(failed(answer)) };
+    let unclear = |answer: &Answer| {
+        let (code, text) = may_have_gone(&answer.words);
+        steps.fail("send", code, text)
+    };
+    let answer = match deliver(Poised::Http(poised), limit).await {
+        Ok(reply) => read(&reply),
+        Err(NoReply::Unclear(answer)) => return Err(unclear(&answer)),
+        Err(NoReply::Unsent(answer)) => return Err(failed(answer)),
+    };
+    let Some(reference) = answer.receipt.as_ref().and_then(|r| r.reference.clone()) else {
+        return Err(if is_unclear(contract, &answer) { unclear(&answer) } else { failed(answer) });
+    };
     steps.done("send", &answer.words);
     Ok(TestSend { answer: answer.words, message_id: reference, files_sent_itself: None })
 }

@@ -48,8 +48,9 @@ impl Desk {
             steps.step(sign_in_step(ProbeStatus::Done, "The sign-in was renewed"));
         }
         // What went wrong is the last step; the window shows it there.
-        if let Err(e) = connector.check(&login, &|p| steps.step(p)).await {
-            steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text });
+        match connector.check(&login, &|p| steps.step(p)).await {
+            Ok(_) => self.core.destinations.probed(&connector.account()),
+            Err(e) => steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text }),
         }
         Ok(steps.finish())
     }
@@ -62,7 +63,12 @@ impl Desk {
         if form.secret.is_empty() {
             return Err(Failure::bad_input("secret", "is missing"));
         }
-        self.add_destination(&as_file(form)?, &base_dir(form), &handed(form)).await
+        let added = self.add_destination(&as_file(form)?, &base_dir(form), &handed(form)).await?;
+        let (record, _) = self.existing(&added.name).await?;
+        if self.core.destinations.was_probed(&record.account) {
+            self.core.destinations.note_worked(&record.name).await?;
+        }
+        self.full_row(&record).await
     }
 
     /// How long what is approved for it is held.
@@ -86,7 +92,7 @@ impl Desk {
         if self.full_row(&record).await?.repeats_by_itself.is_none() {
             return Err(Failure::bad_input(
                 "name",
-                "recognises no repeat, so nothing is ever repeated there by itself",
+                format!("{name} recognises no repeat, so nothing is ever repeated there by itself"),
             ));
         }
         self.present(&record.environment, "changing a destination").await?;

@@ -118,6 +118,10 @@ impl Shell {
         args.passphrase = passphrase;
         args.surface = Surface::Window;
         let core = Core::open(args).await?;
+        // A first start that broke off is completed by the next one.
+        if !sandbox_home::is_furnished(&core).await? {
+            sandbox_home::furnish(&Desk::new(core.clone()), SANDBOX_UNDO_SECONDS).await?;
+        }
         let fresh = Open {
             desk: Desk::new(core.clone()),
             intake: Arc::new(Intake::open(&core).await?),
@@ -182,7 +186,6 @@ impl Shell {
         if passphrase.is_some() {
             open.desk.unlock(passphrase.as_ref()).await?;
         }
-        sandbox_home::furnish(&open.desk, SANDBOX_UNDO_SECONDS).await?;
         if let Some(embedded) = &open.embedded {
             sandbox_home::tell_story(&open.core, &open.intake, embedded).await?;
         }

@@ -2,6 +2,8 @@
 
 use crate::shared::{World, at, email, text};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use testkit::peers::Agent;
 
 const ROBIN: &str = "robin@customer.example";
@@ -11,6 +13,48 @@ fn world() -> (World, String) {
     world.cli.ok(&["init", "--owner", "Noor", "--sandbox"]);
     let token = text(&world.source("bot", "sandbox-mailbox")["token"]).to_owned();
     (world, token)
+}
+
+/// A client without an SDK: what it writes is what the server reads.
+struct Raw {
+    child: Child,
+    says: ChildStdin,
+    hears: BufReader<ChildStdout>,
+}
+
+impl Raw {
+    fn start(world: &World, token: &str) -> Raw {
+        let mut command = world.cli.command(&["mcp", "--source", "bot"]);
+        command.env("COUNTERSIGN_TOKEN", token).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("countersign starts");
+        let (says, hears) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let mut raw = Raw { child, says, hears: BufReader::new(hears) };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "raw", "version": "1" } });
+        let answer = raw
+            .asks(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello }).to_string().as_bytes());
+        assert_eq!(answer["result"]["serverInfo"]["name"], "countersign");
+        raw.says(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string().as_bytes());
+        raw
+    }
+
+    fn says(&mut self, line: &[u8]) {
+        self.says.write_all(&[line, b"\n"].concat()).and_then(|()| self.says.flush()).expect("the server listens");
+    }
+
+    fn asks(&mut self, line: &[u8]) -> Value {
+        self.says(line);
+        let mut answer = String::new();
+        self.hears.read_line(&mut answer).expect("the server answers");
+        serde_json::from_str(&answer).unwrap_or_else(|e| panic!("no JSON ({e}): {answer}"))
+    }
+
+    /// Hangs up; the server ends by itself.
+    fn end(self) {
+        let Raw { mut child, says, hears } = self;
+        drop(says);
+        assert!(child.wait().expect("it ends").success());
+        drop(hears);
+    }
 }
 
 /// What the journal says was refused at a door: what was tried and why.
@@ -175,4 +219,71 @@ fn r10_a_revoked_token_stops_an_agent_at_its_next_call() {
     refused(&agent.call("propose_action", &email("evt-2", "r-2", ROBIN)));
     drop(agent);
     assert_eq!(world.cli.ok(&["list"])["actions"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn r09_r10_an_unknown_method_and_a_line_that_is_no_message_are_answered_by_json_rpc_and_recorded() {
+    let (world, token) = world();
+    let mut raw = Raw::start(&world, &token);
+    let own = {
+        let call = json!({ "name": "propose_action", "arguments": email("evt-1", "r-1", ROBIN) });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });
+        raw.asks(call.to_string().as_bytes())["result"]["structuredContent"]["actions"][0].clone()
+    };
+    // Methods of no server, and one of MCP that this server has not.
+    let methods = ["approve", "tools/approve", "actions/send", "prompts/get"];
+    for (id, method) in methods.iter().enumerate() {
+        let params = json!({ "id": own["id"], "payload_hash": own["payload_hash"], "name": "approve" });
+        let call = json!({ "jsonrpc": "2.0", "id": format!("m-{id}"), "method": method, "params": params });
+        let answer = raw.asks(call.to_string().as_bytes());
+        assert_eq!(
+            (&answer["error"]["code"], text(&answer["id"])),
+            (&json!(-32601), format!("m-{id}").as_str()),
+            "{answer}"
+        );
+        assert!(text(&answer["error"]["message"]).contains("a person's"), "with its reason: {answer}");
+    }
+    // A notification is answered by nobody, and is a try all the same.
+    raw.says(
+        json!({ "jsonrpc": "2.0", "method": "notify/approve", "params": { "id": own["id"] } }).to_string().as_bytes(),
+    );
+    // Lines that are no JSON, and JSON that is no message: codes and the id `null` of JSON-RPC 2.0, section 5.1.
+    let broken: [(&[u8], i64); 5] = [
+        (b"countersign approve A-1", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"approve\",", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/list\"}]", -32600),
+        (b"{\"approve\":\"A-1\"}", -32600),
+    ];
+    for (line, code) in broken {
+        let answer = raw.asks(line);
+        let shown = String::from_utf8_lossy(line);
+        assert_eq!(
+            (&answer["error"]["code"], answer.get("id")),
+            (&json!(code), Some(&Value::Null)),
+            "{shown}: {answer}"
+        );
+        assert_eq!(answer["jsonrpc"], "2.0");
+    }
+    // The connection goes on, and blank lines are nobody's try.
+    raw.says(b"");
+    let answer = raw.asks(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }).to_string().as_bytes());
+    assert_eq!((&answer["id"], &answer["result"]), (&json!(2), &json!({})));
+    raw.end();
+
+    let recorded = refusals(&world);
+    for method in methods.iter().chain(&["notify/approve"]) {
+        assert!(
+            recorded.iter().any(|(tried, why)| tried == method && why.contains("no such method")),
+            "{method}: {recorded:?}"
+        );
+    }
+    let lines: Vec<&str> =
+        recorded.iter().filter(|(tried, _)| tried == "a line").map(|(_, why)| why.as_str()).collect();
+    assert_eq!(lines.len(), broken.len(), "{recorded:?}");
+    assert_eq!(lines.iter().filter(|why| why.contains("no JSON;")).count(), 3, "{lines:?}");
+    assert!(!recorded.iter().any(|(_, why)| why.contains("A-1")), "nothing of what was written: {recorded:?}");
+    assert_eq!(recorded.len(), methods.len() + 1 + broken.len(), "{recorded:?}");
+    assert_eq!(world.show(&own["id"])["state"], "prepared");
+    world.cli.ok(&["verify"]);
 }

@@ -222,6 +222,10 @@ fn r17_the_command_line_asks_for_the_customers_message_before_it_approves() {
     document["actions"][0]["payload"]["in_reply_to"] = json!("<m1@customer.example>");
     let action = world.created(&document);
 
+    // Whoever reads it finds that before an approval was tried, and the list counts it.
+    let found = world.show(&action["id"])["findings"].clone();
+    assert!(found.as_array().unwrap().iter().any(|f| f["code"] == "parent_missing" && f["holds"] == true), "{found}");
+    assert_eq!(world.cli.ok(&["list"])["actions"][0]["finding"]["code"], "parent_missing");
     let held = |check: &str| {
         let refused = world.approve(&action, &at(0)).expect(4).error();
         assert_eq!((text(&refused["code"]), text(&refused["field"])), ("not_permitted", check));
@@ -248,6 +252,44 @@ fn r17_the_command_line_asks_for_the_customers_message_before_it_approves() {
     sandbox.deliver(ADDRESS, honest.as_bytes());
     let action = world.created(&document);
     assert_eq!(world.approve(&action, &at(0)).expect(0).json()["conversation"]["checked"], "matches");
+}
+
+#[test]
+fn r17_a_list_counts_the_same_open_checks_as_the_opened_action_shows() {
+    let world = World::sandbox();
+    let row = |id: &Value, now: &str| {
+        let all = world.cli.ok(&["list", "--now", now]);
+        let found = all["actions"].as_array().unwrap().iter().find(|row| row["id"] == *id).cloned();
+        let row = found.expect("it is listed");
+        let doc = world.cli.ok(&["show", text(id), "--now", now]);
+        let open = |f: &&Value| f["holds"] == true && f["cleared"].is_null();
+        let open = doc["findings"].as_array().unwrap().iter().filter(open).count();
+        assert_eq!(row["findings_open"].as_u64(), Some(open as u64), "{row} {:#}", doc["findings"]);
+        (row["finding"]["code"].clone(), open)
+    };
+    let first = world.created(&email("evt-1", "r-1", ROBIN));
+    assert_eq!(row(&first["id"], &at(0)).1, 0);
+    world.approve(&first, &at(0)).expect(0);
+    // A second one to the same person, as the ledger alone knows.
+    let second = world.created(&email("evt-2", "r-2", ROBIN));
+    assert_eq!(row(&second["id"], &at(0)), (json!("split_reply"), 1));
+    // A time that has passed, as the clock alone knows.
+    let mut document = email("evt-3", "r-3", "sam@other.example");
+    document["actions"][0]["payload"]["send_at"] = json!({ "local": "2026-11-02T12:00", "zone": "UTC" });
+    let third = world.created(&document);
+    assert_eq!(row(&third["id"], &at(0)).1, 0, "its time is still to come");
+    assert_eq!(row(&third["id"], &at(4 * 3600)), (json!("time_passed"), 1));
+    // Two parts that say different things.
+    let mut document = email("evt-4", "r-4", "kim@third.example");
+    document["actions"][0]["payload"]["text"] = json!("We refund 120 €.");
+    document["actions"][0]["payload"]["html"] = json!("<p>We refund <b>210</b> €.</p>");
+    let fourth = world.created(&document);
+    assert_eq!(row(&fourth["id"], &at(0)), (json!("parts_differ"), 1));
+    let refused = world.approve(&fourth, &at(0)).expect(4).error();
+    assert_eq!(refused["field"], "parts_differ:html");
+    let hash = text(&fourth["payload_hash"]);
+    let looked = ["approve", text(&fourth["id"]), "--payload-hash", hash, "--checked", "parts_differ:html"];
+    assert_eq!(world.cli.ok(&looked)["state"], "approved");
 }
 
 impl Stage {

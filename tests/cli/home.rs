@@ -145,6 +145,94 @@ fn r30_verify_answers_for_the_whole_ledger_and_export_writes_the_record() {
     assert_eq!(world.cli.ok(&["doctor"])["ok"], true);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn r42_a_first_start_that_broke_off_is_named_by_doctor_and_completed_by_the_same_command() {
+    let world = World::bare();
+    // As far as the first start came: the home is made, its sandbox is not set up.
+    let home = countersign_engine::Home::at(world.cli.home());
+    let args = countersign_engine::InitArgs {
+        owner: "Noor".into(),
+        sandbox: true,
+        secrets: format!("file:{}", world.scratch.join("secrets").display()).parse().expect("a store"),
+        passphrase: Some(countersign_engine::Passphrase::new(crate::shared::PASSPHRASE).expect("long enough")),
+    };
+    home.init(args, &countersign_engine::Clock::System).await.expect("a home");
+    let report = world.cli.run(&["doctor"]).expect(5).json();
+    let check = report["checks"].as_array().expect("a list").iter().find(|c| c["check"] == "sandbox").cloned();
+    let check = check.expect("it is looked at");
+    assert_eq!((&report["ok"], &check["ok"]), (&serde_json::json!(false), &serde_json::json!(false)));
+    assert!(text(&check["text"]).contains("countersign init"), "what to do: {check}");
+    world.cli.run(&["init", "--owner", "Somebody Else", "--sandbox"]).expect(3);
+    world.cli.ok(&["init", "--owner", "Noor", "--sandbox"]);
+    assert_eq!(world.cli.ok(&["doctor"])["ok"], true);
+    world.cli.run(&["init", "--owner", "Noor", "--sandbox"]).expect(3);
+    world.source("bot", "sandbox-mailbox");
+    world.created(&email("evt-1", "r-1", "robin@customer.example"));
+}
+
+#[test]
+fn r40_doctor_ends_with_the_code_of_the_gravest_thing_that_is_not_in_order() {
+    let world = World::sandbox();
+    world.cli.ok(&["freeze"]);
+    let report = world.cli.run(&["doctor"]).expect(8).json();
+    assert_eq!(report["ok"], false, "the report is the answer all the same: {report}");
+    let wrong = world.without_passphrase().run(&["doctor"]);
+    assert_ne!(wrong.code, 0, "{wrong:?}");
+    Cli::new(world.scratch.join("nowhere")).run(&["doctor"]).expect(5);
+}
+
+#[test]
+fn r40_an_empty_list_says_what_is_empty_and_what_to_do() {
+    let world = World::bare();
+    world.cli.ok(&["init", "--owner", "Noor"]);
+    let secrets = format!("file:{}", world.scratch.join("secrets").display());
+    let plainly = |args: &[&str]| {
+        let mut words = vec!["--home", world.cli.home().to_str().expect("plain"), "--secrets", &secrets];
+        words.extend(args);
+        let out =
+            std::process::Command::new(testkit::cli::built("countersign")).args(&words).output().expect("it starts");
+        assert!(out.status.success(), "{out:?}");
+        String::from_utf8(out.stdout).expect("text")
+    };
+    for (args, says) in [
+        (&["list"][..], "countersign propose"),
+        (&["list", "--state", "unknown"], "countersign list"),
+        (&["search", "slot"], "Nothing was found"),
+        (&["destination", "list"], "countersign destination add"),
+        (&["source", "list"], "countersign source add"),
+    ] {
+        let text = plainly(args);
+        assert!(text.contains(says), "{args:?}: {text:?}");
+    }
+}
+
+#[test]
+fn r27_lost_secrets_come_back_from_the_recovery_export_and_the_message_names_the_command() {
+    let world = World::sandbox();
+    let action = world.created(&email("evt-1", "r-1", "robin@customer.example"));
+    let file = world.scratch.join("recovery");
+    let file = file.to_str().expect("plain");
+    world.without_passphrase().run(&["recovery", "export", file]).expect(4);
+    world.cli.ok(&["recovery", "export", file]);
+    assert_eq!(world.cli.run(&["recovery", "export", file]).expect(2).error()["field"], "file", "it replaces nothing");
+    let written = std::fs::read(file).expect("it is there");
+    assert!(!String::from_utf8_lossy(&written).contains("ledger"), "it is encrypted");
+    world.cli.run(&["recovery", "import", file]).expect(3);
+
+    std::fs::remove_file(world.scratch.join("secrets")).expect("it was there");
+    let lost = world.cli.run(&["dispatch", "--until-idle"]).expect(8).error();
+    assert!(text(&lost["message"]).contains("countersign recovery import"), "{lost}");
+    world.without_passphrase().run(&["recovery", "import", file]).expect(4);
+    let back = world.cli.ok(&["recovery", "import", file]);
+    assert!(text(&back["text"]).contains("unfreeze --adopt"), "{back}");
+    assert_eq!(world.dispatch(&at(20)).expect(8).error()["code"], "frozen");
+    world.cli.ok(&["unfreeze", "--adopt"]);
+    assert_eq!(world.show(&action["id"])["idempotency_key"], action["idempotency_key"]);
+    let again = world.created(&email("evt-2", "r-2", "sam@customer.example"));
+    assert_ne!(again["idempotency_key"], action["idempotency_key"]);
+    assert_eq!(world.cli.ok(&["verify"])["broken"], serde_json::json!([]));
+}
+
 #[test]
 fn r27_a_restored_backup_is_left_frozen_until_a_person_adopts_it() {
     let world = World::sandbox();

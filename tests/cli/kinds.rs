@@ -1,7 +1,7 @@
 //! Destinations with an HTTP API on the command line: added, tried, explained and sent to, as an outsider would.
 
-use crate::shared::{START, World, at, text};
-use countersign_sandbox::api::{Api, App};
+use crate::shared::{START, World, at, email, text};
+use countersign_sandbox::api::{Api, ApiFault, App};
 use countersign_sandbox::apps::{hubspot::HubSpot, receiver::Receiver, resend::Resend};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -40,6 +40,7 @@ fn r06_whether_it_repeats_by_itself_is_chosen_by_command_where_a_repeat_is_recog
     assert_eq!(listed(), true);
     let mailbox = world.cli.run(&["destination", "repeat", "sandbox-mailbox", "on"]).expect(2);
     assert_eq!(mailbox.error()["field"], "name", "a mail server recognises no repeat");
+    assert!(text(&mailbox.error()["message"]).starts_with("sandbox-mailbox recognises no repeat"), "it says which");
     world.cli.run(&["destination", "repeat", "nothing", "off"]).expect(5);
     assert_eq!(world.cli.ok(&["verify"])["broken"], json!([]));
 }
@@ -227,4 +228,109 @@ fn f36_a_document_that_is_too_large_is_refused_in_words_that_name_where_it_came_
     let path = world.scratch.write("large.json", &large);
     let error = world.cli.run(&["propose", path.to_str().expect("plain"), "--source", "any"]).expect(2).error();
     assert!(text(&error["message"]).contains("large.json is larger than 36.7 MB, "), "{error}");
+}
+
+/// An approved email at Resend, whose double is handed on.
+fn at_resend(world: &World) -> (Runtime, Api, Value) {
+    let (runtime, api) = double(Box::new(Resend::new("re_good_key")));
+    let table =
+        format!("base_url = \"{}\"\nfrom = [\"support@shop.example\"]\nanswer_timeout_seconds = 1\n", api.base_url());
+    add(world, "mail-api", "resend", &table, "re_good_key").expect(0);
+    world.source("api-bot", "mail-api");
+    let mut document = email("evt-1", "r-1", "robin@customer.example");
+    document["actions"][0]["destination"] = json!("mail-api");
+    let answer = world.cli.run_input(&["propose", "-", "--source", "api-bot"], document.to_string().as_bytes());
+    let action = answer.expect(0).json()["actions"][0].clone();
+    // On the system's clock: how much of a key's window is left is judged by the latest time that the ledger knows.
+    world.cli.ok(&["approve", text(&action["id"]), "--payload-hash", text(&action["payload_hash"])]);
+    (runtime, api, action)
+}
+
+#[test]
+fn r29_an_unknown_outcome_that_waits_for_a_sign_in_says_so_and_what_to_do() {
+    let world = World::sandbox();
+    let (_runtime, api, action) = at_resend(&world);
+    // The first answer is lost; before the repeat the token is revoked.
+    api.with_app(|app| app.as_any().downcast_mut::<Resend>().expect("it is Resend").revoke());
+    api.fault_once(ApiFault::resets_before_acting());
+    let ended = world.cli.run(&["dispatch", "--until-idle"]).expect(6);
+    assert_eq!((text(&ended.error()["code"]), &ended.error()["action"]), ("unknown", &action["id"]));
+    assert!(!text(&ended.error()["message"]).contains("nothing was sent again"), "it was repeated: {}", ended.stderr);
+    let doc = world.show(&action["id"]);
+    let attempts = doc["attempts"].as_array().expect("a list");
+    assert_eq!((text(&doc["state"]), attempts.len()), ("unknown", 2), "{doc}");
+    let next = &doc["next"];
+    assert_eq!((text(&next["what"]), &next["at"]), ("paused", &Value::Null), "{next}");
+    let day = &text(&attempts[1]["closed_at"])[..10];
+    for words in [text(&next["text"]), text(&doc["explanation"])] {
+        assert!(words.contains(&format!("mail-api is paused since {day}")), "{words}");
+        assert!(words.contains("countersign destination login mail-api"), "what to do: {words}");
+    }
+    // The look before the repeat was turned away already, so nothing crossed a second time.
+    assert_eq!(attempts[1]["crossed_at"], Value::Null, "{doc}");
+    let told = text(&doc["explanation"]);
+    assert!(told.contains("Nothing was sent again") && !told.contains("Not asked yet"), "{told}");
+    let row = world.cli.ok(&["list"])["actions"][0].clone();
+    assert_eq!((text(&row["next"]["what"]), &row["next"]["at"]), ("paused", &Value::Null), "{row}");
+    assert_eq!(api.effects().len(), 0);
+
+    // A person signs in anew, and nothing is in its way any more.
+    api.with_app(|app| *app.as_any().downcast_mut::<Resend>().expect("it is Resend") = Resend::new("re_new_key"));
+    world.cli.run_secret(&["destination", "login", "mail-api"], "--secret-fd", "re_new_key").expect(0);
+    let doc = world.show(&action["id"]);
+    assert_ne!(doc["next"]["what"], "paused", "{doc}");
+}
+
+#[test]
+fn r25_finish_tells_an_outcome_that_stays_unknown_as_every_command_does() {
+    let world = World::sandbox();
+    let (_runtime, api, action) = at_resend(&world);
+    let id = text(&action["id"]);
+    world.cli.ok(&["destination", "repeat", "mail-api", "off"]);
+    api.fault_once(ApiFault::resets_after_acting());
+    world.cli.run(&["dispatch", "--until-idle"]).expect(6);
+    let told = text(&world.show(&action["id"])["explanation"]).to_owned();
+    assert!(told.contains("Nothing was sent again"), "{told}");
+    api.fault_once(ApiFault::resets_after_acting());
+    let ended = world.cli.run(&["finish", id]).expect(6);
+    let doc = ended.json();
+    assert_eq!(doc["state"], "unknown", "the action is on stdout");
+    let (told, again) = (text(&doc["explanation"]), text(&doc["attempts"][1]["crossed_at"]));
+    assert!(
+        told.contains(&format!("repeated under the same key once, at {again}, always with the same bytes")),
+        "{told}"
+    );
+    assert!(told.contains("mail-api recognises repeats until ") && !told.contains("Nothing was sent again"), "{told}");
+    assert_eq!((text(&ended.error()["code"]), &ended.error()["action"]), ("unknown", &action["id"]));
+    let asked = world.cli.run(&["finish", id]).expect(0);
+    assert_eq!(
+        (text(&asked.json()["state"]), asked.stderr.as_str()),
+        ("accepted", ""),
+        "and nothing where it is known"
+    );
+    assert_eq!(api.effects().len(), 1);
+}
+
+#[test]
+fn r20_a_destination_is_not_called_reachable_before_anything_reached_it() {
+    let world = World::sandbox();
+    let row = |name: &str| {
+        let all = world.cli.ok(&["destination", "list"]);
+        let found = all["destinations"].as_array().expect("a list").iter().find(|d| d["name"] == name).cloned();
+        found.expect("it is there")
+    };
+    assert_eq!(row("sandbox-mailbox")["health"], "reachable", "the embedded one lies in the program");
+    let (_runtime, _api, action) = at_resend(&world);
+    let new = row("mail-api");
+    assert_eq!(new["health"], "not_tried", "{new}");
+    assert!(text(&new["health_text"]).contains("countersign destination test mail-api"), "{new}");
+    world.cli.run(&["dispatch", "--until-idle"]).expect(0);
+    assert_eq!(world.show(&action["id"])["state"], "accepted");
+    assert_eq!(row("mail-api")["health"], "reachable", "something was accepted there");
+    let (_runtime, api) = double(Box::new(Resend::new("re_other_key")));
+    let table = format!("base_url = \"{}\"\nfrom = [\"sales@shop.example\"]\n", api.base_url());
+    let added = add(&world, "other-api", "resend", &table, "re_other_key").expect(0).json();
+    assert_eq!(added["health"], "not_tried", "{added}");
+    world.cli.ok(&["destination", "test", "other-api"]);
+    assert_eq!(row("other-api")["health"], "reachable", "a test of it succeeded");
 }

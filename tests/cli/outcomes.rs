@@ -1,8 +1,9 @@
 //! What becomes of an action after dispatch, with a mailbox that misbehaves. Effects are counted at the mailbox.
 
 use crate::shared::{PASSPHRASE, World, at, email, text};
-use countersign_sandbox::{Config, Fault, Habits, Sandbox};
+use countersign_sandbox::{Config, Fault, Habits, Release, Sandbox};
 use serde_json::{Value, json};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 use testkit::peers::Agent;
 use tokio::runtime::Runtime;
 
@@ -246,6 +247,74 @@ fn r29_a_destination_that_does_not_let_us_in_is_named_where_one_looks() {
         assert!(words.contains("far-mailbox is paused"), "{words}");
     }
     assert_eq!(far.effects(&action), 0);
+}
+
+/// The outcomes of test messages that the journal has, in order.
+fn test_messages(world: &World) -> Vec<String> {
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite://{}", world.scratch.join("home/ledger.db").display());
+    Runtime::new().expect("a runtime").block_on(async {
+        let mut conn = AnyConnection::connect(&url).await.expect("connects");
+        let rows = sqlx::query("SELECT fact FROM journal WHERE fact LIKE '%test_message%' ORDER BY seq");
+        let rows = rows.fetch_all(&mut conn).await.expect("it is read");
+        let facts = rows.iter().map(|row| serde_json::from_str::<Value>(&row.get::<String, _>(0)).expect("JSON"));
+        facts.map(|fact| text(&fact["details"]["outcome"]).to_owned()).collect()
+    })
+}
+
+#[test]
+fn r24_a_test_message_whose_answer_is_lost_is_unknown_in_code_words_and_record_and_not_sent_again() {
+    let world = World::sandbox();
+    let far = Far::set_up(&world);
+    let test = || world.cli.run(&["destination", "test", "far-mailbox", "--send-to", "me@far-shop.example"]);
+    far.sandbox.fault_once(Fault::hang_after_acting());
+    let lost = test().expect(6).error();
+    assert_eq!(lost["code"], "unknown", "{lost}");
+    assert!(text(&lost["message"]).contains("may have been sent"), "{lost}");
+    assert!(text(&lost["message"]).contains("not sent again by itself"), "{lost}");
+    assert_eq!(far.sandbox.effects().len(), 1, "it did go, and once");
+    far.sandbox.fault_once(Fault::refused_at_end(550));
+    let refused = test().expect(7).error();
+    assert_eq!(refused["code"], "refused", "a no is a no: {refused}");
+    far.sandbox.fault_once(Fault::cut_after_rcpt());
+    assert_ne!(test().code, 6, "what was cut before the message was said is not in doubt");
+    assert_eq!(far.sandbox.effects().len(), 1);
+    assert_eq!(test_messages(&world), ["unknown", "not_sent", "not_sent"]);
+    let shown = world.cli.ok(&["verify"]);
+    assert_eq!(shown["broken"], json!([]));
+}
+
+#[test]
+fn late_answers_are_waited_for_also_where_something_worse_than_an_unknown_outcome_came_of_it() {
+    let world = World::sandbox();
+    let far = Far::set_up(&world);
+    let spoilt = far.approved(&world, "r-spoilt");
+    // A changed byte of the wire: the claim of this one is refused, whose code is the gravest.
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite://{}", world.scratch.join("home/ledger.db").display());
+    Runtime::new().expect("a runtime").block_on(async {
+        let mut conn = AnyConnection::connect(&url).await.expect("connects");
+        let guard = sqlx::query("SELECT sql FROM sqlite_master WHERE name = 'wires_no_update'");
+        let guard: String = guard.fetch_one(&mut conn).await.expect("it is there").get(0);
+        let change = "DROP TRIGGER wires_no_update; UPDATE wires SET bytes = CAST(X'00' || substr(bytes, 2) AS BLOB)";
+        let all = AssertSqlSafe(format!("{change}; {guard}"));
+        sqlx::raw_sql(all).execute(&mut conn).await.expect("it is changed");
+    });
+    far.sandbox.fault_once(Fault::late_answer());
+    let late = far.approved(&world, "r-late");
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Past the answer's time-out, while the run still waits for what comes late.
+            let unknown = || Some(()).filter(|()| world.show(&late["id"])["state"] == "unknown");
+            testkit::wait::until("its answer timed out", unknown);
+            far.sandbox.release(Release::Answers);
+        });
+        world.dispatch(&at(20)).expect(9)
+    });
+    assert_eq!(ended.error()["action"], spoilt["id"]);
+    let doc = world.show(&late["id"]);
+    assert_eq!((text(&doc["state"]), text(&doc["receipt"]["kind"])), ("accepted", "late_answer"), "{doc}");
+    assert_eq!(far.effects(&late), 1);
 }
 
 #[test]

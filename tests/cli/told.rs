@@ -117,7 +117,8 @@ fn r09_a_source_is_told_of_each_outcome_signed_and_without_text_or_addresses() {
     assert_eq!((&data["id"], &data["idempotency_key"]), (&action["id"], &action["idempotency_key"]));
     assert_eq!(data["key"], action["key"]);
     let names: Vec<&str> = data.as_object().expect("an object").keys().map(String::as_str).collect();
-    assert_eq!(names, ["at", "id", "idempotency_key", "key", "receipt_id", "state"]);
+    assert_eq!(names, ["at", "by_persons_word", "id", "idempotency_key", "key", "receipt_id", "receipt_kind", "state"]);
+    assert_eq!((text(&data["receipt_kind"]), &data["by_persons_word"]), ("answer", &json!(false)), "its own proof");
     for hidden in ["@", "Delivery slot", "Of course", "Robin"] {
         assert!(!heard[0].body.contains(hidden), "{hidden}: {}", heard[0].body);
     }
@@ -195,6 +196,38 @@ fn r09_a_listener_that_is_gone_is_told_nothing_more_and_bad_addresses_are_refuse
     approved(&world, "r-2");
     world.cli.run(&["dispatch", "--until-idle"]).expect(0);
     assert_eq!((ear.heard().len(), log(&world).len()), (1, 1), "nothing is queued without a listener");
+}
+
+#[test]
+fn r09_r25_a_source_is_told_where_a_persons_word_stands_behind_an_acceptance() {
+    let world = World::sandbox();
+    let far = Far::set_up(&world);
+    let ear = Ear::answering(&[]);
+    world.cli.ok(&["source", "outcome", "far", "--url", &ear.url]);
+    far.sandbox.fault_once(Fault::hang_after_acting());
+    let action = approved(&world, "r-1");
+    let id = text(&action["id"]).to_owned();
+    world.cli.run(&["dispatch", "--until-idle"]).expect(6);
+    let evidence = "Robin confirmed it on the phone";
+    let doc = world.cli.ok(&["resolve", &id, "--happened", "--evidence", evidence]);
+    assert_eq!((text(&doc["receipt"]["kind"]), text(&doc["receipt"]["by"])), ("person", "Noor"), "{doc}");
+    let told = text(&doc["explanation"]);
+    assert!(told.starts_with("Accepted, on Noor's word. ") && told.contains("has not confirmed it"), "{told}");
+    let listed = world.cli.ok(&["list"])["actions"][0]["receipt"].clone();
+    assert!(text(&listed).starts_with("On Noor’s word"), "{listed}");
+    let record = world.cli.ok(&["export"])["actions"][0].clone();
+    assert_eq!((text(&record["receipt_kind"]), text(&record["receipt_by"])), ("person", "Noor"), "{record}");
+    world.cli.run(&["dispatch", "--until-idle"]).expect(0);
+
+    let heard = ear.heard();
+    let kinds: Vec<_> = heard.iter().map(|h| h.document()["type"].clone()).collect();
+    assert_eq!(kinds, ["action.unknown", "action.accepted"]);
+    let (doubt, word) = (heard[0].document(), heard[1].document());
+    assert_eq!((&doubt["data"]["receipt_kind"], &doubt["data"]["by_persons_word"]), (&Value::Null, &json!(false)));
+    assert_eq!((&word["data"]["receipt_kind"], &word["data"]["by_persons_word"]), (&json!("person"), &json!(true)));
+    for hidden in ["Noor", "phone", "Robin"] {
+        assert!(!heard[1].body.contains(hidden), "{hidden}: {}", heard[1].body);
+    }
 }
 
 /// What a person with the file could do, or a disk that takes no more.

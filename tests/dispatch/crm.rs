@@ -450,7 +450,8 @@ async fn a_note_on_a_contact_that_is_not_there_waits_for_the_one_that_makes_it()
     assert!(doc.findings.iter().any(|f| f.code == "record_missing" && f.holds), "{:?}", doc.findings);
     let looked = [("record_missing".to_owned(), "record".to_owned())];
     let refused = desk.approve(ids[1], &doc.payload_hash, &looked).await.expect_err("there is nothing to hang it on");
-    assert_eq!(refused.field.as_deref(), Some("record"));
+    assert_eq!((refused.code, refused.field.as_deref()), (Code::NotPermitted, Some("record_missing:record")));
+    assert_eq!(crm.office.state(ids[1]).await, State::Prepared);
     let dispatcher = crm.office.dispatcher().await;
     dispatcher.tick().await;
     assert_eq!(crm.office.state(ids[0]).await, State::Accepted);
@@ -458,6 +459,57 @@ async fn a_note_on_a_contact_that_is_not_there_waits_for_the_one_that_makes_it()
     dispatcher.tick().await;
     assert_eq!(crm.office.state(ids[1]).await, State::Accepted);
     assert_eq!((crm.effects(ids[0]).await, crm.effects(ids[1]).await), (1, 1));
+}
+
+/// A note needs the contact's number, and that comes with the contact: both can be proposed together and not approved together.
+#[tokio::test(flavor = "multi_thread")]
+async fn r11_a_note_that_needs_the_contact_of_its_bundle_says_to_approve_that_one_first() {
+    let crm = Crm::new().await;
+    let record = |email: &str| json!({ "type": "contact", "match": { "email": email } });
+    let note = |step: &str, email: &str| {
+        json!({ "step": step, "effect": "crm.note", "destination": "crm",
+            "payload": { "record": record(email), "text": "New" } })
+    };
+    let ids = crm
+        .take(&json!({ "event_id": "evt-1", "request_id": "r1", "actions": [
+        { "step": "contact", "effect": "crm.contact.upsert", "destination": "crm",
+            "payload": contact("sam@other.example", "create_only") },
+        note("note", "sam@other.example"), note("other", "kit@other.example"),
+    ] }))
+        .await;
+    let desk = &crm.office.desk;
+    let mut wanted = Vec::new();
+    for id in &ids {
+        desk.check_parent(*id).await.expect("it is asked");
+        let doc = crm.office.doc(*id).await;
+        let looked = doc.findings.iter().filter(|f| f.holds).map(|f| (f.code.clone(), f.field.clone())).collect();
+        wanted.push(ApproveOne { id: doc.id, payload_hash: doc.payload_hash, looked });
+    }
+    let done = desk.approve_each(&wanted).await.expect("each is answered");
+    assert_eq!(done[0].action.as_ref().expect("the contact is approved").state, "approved");
+    let told = done[1].error.as_ref().expect("the note is not");
+    assert_eq!(told.code, "not_permitted");
+    assert!(told.message.contains(&format!("approve {} first", ids[0])), "{told:?}");
+    let shown = crm.office.doc(ids[1]).await.findings;
+    assert!(
+        shown.iter().any(|f| f.code == "record_missing" && f.text == told.message),
+        "the page says the same: {shown:?}"
+    );
+    let told = done[2].error.as_ref().expect("of nobody's contact");
+    assert!(!told.message.contains(&ids[0].to_string()), "what makes another contact makes not this one: {told:?}");
+
+    let dispatcher = crm.office.dispatcher().await;
+    dispatcher.tick().await;
+    assert_eq!(crm.office.state(ids[0]).await, State::Accepted);
+    let findings = {
+        desk.check_parent(ids[1]).await.expect("it is asked again");
+        crm.office.doc(ids[1]).await.findings
+    };
+    assert!(findings.iter().any(|f| f.code == "record_found"), "{findings:?}");
+    crm.approve(&ids[1..2]).await;
+    dispatcher.tick().await;
+    assert_eq!(crm.office.state(ids[1]).await, State::Accepted);
+    assert_eq!((crm.effects(ids[0]).await, crm.effects(ids[1]).await, crm.effects(ids[2]).await), (1, 1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -128,6 +128,24 @@ fn f21_an_idempotency_key_gives_the_first_answer_again_and_only_accepted_work_is
 }
 
 #[test]
+fn f21_an_idempotency_key_is_a_string_of_rfc_8941_with_blanks_escapes_and_parameters() {
+    let door = Door::open();
+    let first = email("evt-1", "r-1").to_string();
+    let made = door.post_text(first.as_bytes(), &[("Idempotency-Key", r#""order \"17\", part 2""#)]).expect(201);
+    // Parameters are no part of the key, so this is the same one.
+    let with = [("Idempotency-Key", r#""order \"17\", part 2";v=1;by="shop""#)];
+    assert_eq!(door.post_text(first.as_bytes(), &with).expect(201).body, made.body, "the first answer");
+    let other = email("evt-2", "r-2").to_string();
+    assert_eq!(door.post_text(other.as_bytes(), &with).expect(422).error()["field"], "Idempotency-Key");
+    for bad in ["\"open", "\"a\" b", "\"a\", \"b\"", "\"\"", r#""a\b""#] {
+        let refused = door.post_text(other.as_bytes(), &[("Idempotency-Key", bad)]).expect(400).error();
+        assert_eq!(refused["field"], "Idempotency-Key", "{bad}");
+        assert!(text(&refused["message"]).contains("double quote"), "{bad}: {refused}");
+    }
+    door.post_text(other.as_bytes(), &[("Idempotency-Key", "\"order 17\"")]).expect(201);
+}
+
+#[test]
 fn r09_a_source_learns_what_became_of_it_and_not_what_the_owner_wrote() {
     let door = Door::open();
     let made = door.post(&email("evt-1", "r-1")).expect(201).json();

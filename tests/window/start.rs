@@ -119,7 +119,7 @@ fn a_bubble_tells_that_a_draft_waits_and_nothing_of_what_it_says() {
 
 /// What `doctor` says of one check: whether it is in order, and the words.
 fn checked(cli: &Cli, args: &[&str], check: &str) -> (bool, String) {
-    let report = cli.ok(&[&["doctor"], args].concat());
+    let report = cli.run(&[&["doctor"], args].concat()).json();
     let found = report["checks"].as_array().expect("a list").iter().find(|c| c["check"] == check);
     let found = found.unwrap_or_else(|| panic!("no {check}: {report:#}"));
     (found["ok"] == true, found["text"].as_str().unwrap_or_default().to_owned())

@@ -123,6 +123,9 @@ pub enum Command {
     Backup(FileName),
     /// Make the home from a backup; dispatch stays frozen until it is unfrozen
     Restore(FileName),
+    /// The secrets of this home for another machine, or for the day its secrets store is lost
+    #[command(subcommand)]
+    Recovery(Recovery),
     /// Remove bodies of settled actions; keys, hashes, states and receipts stay
     Purge(Purge),
     /// Stop all dispatch until `unfreeze`
@@ -441,6 +444,15 @@ pub struct Export {
 #[derive(Debug, Args)]
 pub struct FileName {
     pub file: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Recovery {
+    /// Write the ledger secret and the keys into a new file, encrypted with the passphrase; keep it apart from the backups.
+    /// Passwords and tokens of destinations are not in it
+    Export(FileName),
+    /// Take them back into the secrets store of this home, where it holds none; afterwards `unfreeze --adopt`
+    Import(FileName),
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 //! It holds an [`Intake`] and nothing else, so no tool, and no tool that somebody adds here later, can approve, send, edit
 //! or settle anything. What is tried beyond that is refused with its reason and written into the journal.
 
+mod recorded;
+mod stdio;
 mod strict;
 mod tools;
 
@@ -15,6 +17,7 @@ use countersign_engine::intake::{
 };
 use countersign_engine::view::SourceAction;
 use countersign_engine::{Code, Failure};
+use recorded::Recorded;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, JsonObject, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -23,7 +26,11 @@ use rmcp::service::RequestContext;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
+use stdio::Pipes;
+use tokio::io::DuplexStream;
 
+/// The journal's word for this door.
+const DOOR: &str = "mcp";
 /// Where a token may come from beside a descriptor.
 const TOKEN: &str = "COUNTERSIGN_TOKEN";
 
@@ -39,10 +46,16 @@ pub async fn serve(s: &Session, a: Mcp) -> Ended {
     let intake = s.intake().await?;
     // Not a door without a key: whoever starts it must hold the token that `source add` printed.
     intake.by_credentials(&a.source, &token).await?;
-    let agent = Agent { intake, source: a.source, token };
     let (stdin, stdout) = rmcp::transport::io::stdio_pipes();
+    let (reads, writes, pipes) = Pipes::between(stdin, stdout, intake.clone(), a.source.clone());
     // A base64 text is a third longer than what it stands for, and the body's limit holds for the document.
-    let transport = AsyncRwTransport::new_server(strict::lines(stdin), stdout).with_max_line_length(2 * BODY_LIMIT);
+    let transport = AsyncRwTransport::new_server(reads, writes).with_max_line_length(2 * BODY_LIMIT);
+    let ended = run(Recorded(Agent { intake, source: a.source, token }), transport).await;
+    pipes.end().await;
+    ended
+}
+
+async fn run(agent: Recorded, transport: AsyncRwTransport<RoleServer, DuplexStream, DuplexStream>) -> Ended {
     let broke = |what: &str| Failure::internal(format!("the connection to the client broke: {what}"));
     let service = match agent.serve(transport).await {
         Ok(service) => service,
@@ -125,7 +138,18 @@ impl Agent {
     }
 
     async fn refused(&self, source: &Permitted, what: &str, why: &str) -> Result<(), Failure> {
-        self.intake.record_refusal(source.name(), "mcp", what, why).await
+        self.intake.record_refusal(source.name(), DOOR, what, why).await
+    }
+
+    async fn record(&self, tried: &str, why: &str) {
+        record(&self.intake, &self.source, tried, why).await;
+    }
+}
+
+/// The try is refused all the same; that it left no trace is said where the operator looks.
+async fn record(intake: &Intake, source: &str, tried: &str, why: &str) {
+    if let Err(lost) = intake.record_refusal(source, DOOR, &format!("{tried:.64}"), why).await {
+        tracing::error!(code = lost.code.word(), "a refused try could not be recorded");
     }
 }
 
@@ -189,15 +213,11 @@ impl ServerHandler for Agent {
         let known = tools::NAMES.contains(&request.name.as_ref());
         // What was refused for want of a right, or was no proposal, is told to the owner too. Not every miss is a try.
         if !known || matches!(failure.code, Code::BadInput) {
-            let tool = if known { request.name.to_string() } else { format!("{:.64}", request.name) };
             let why = match &failure.field {
                 Some(field) => format!("{field}: {}", failure.message),
                 None => failure.message.clone(),
             };
-            // The try is refused all the same; that it left no trace is said where the operator looks.
-            if let Err(lost) = self.intake.record_refusal(&self.source, "mcp", &tool, &why).await {
-                tracing::error!(code = lost.code.word(), "a refused try could not be recorded");
-            }
+            self.record(&request.name, &why).await;
         }
         if !known {
             return Err(ErrorData::invalid_params(failure.message, None));

@@ -18,6 +18,11 @@ pub type Ended = Result<u8, Failure>;
 impl Output {
     /// Prints the answer of a command.
     pub fn answer<T: Serialize>(self, value: &T) -> Ended {
+        self.answer_or(value, "Nothing.")
+    }
+
+    /// The same; where there is nothing in it to be read, `empty` says so to people and what to do.
+    pub fn answer_or<T: Serialize>(self, value: &T, empty: &str) -> Ended {
         let mut value = serde_json::to_value(value).map_err(|e| Failure::internal(e.to_string()))?;
         hash_or_null(&mut value);
         if self.json {
@@ -25,7 +30,8 @@ impl Output {
         } else {
             let mut text = String::new();
             readable(&mut text, &value, 0);
-            line(text.trim_end())?;
+            let text = text.trim_end();
+            line(if text.is_empty() { empty } else { text })?;
         }
         Ok(0)
     }

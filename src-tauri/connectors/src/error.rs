@@ -43,6 +43,8 @@ pub enum SetupCode {
     Protocol,
     /// The server took its time.
     Timeout,
+    /// A test message may have gone: it was handed over, and no answer says what came of it.
+    Unclear,
     /// What was asked cannot be done with this destination as it is configured.
     NotPossible,
 }

@@ -9,7 +9,7 @@ use crate::site::SiteConfig;
 use crate::transport::http::{Credentials, NoAnswer, Request, Site, fits_a_header};
 use crate::transport::reply::{answer, is_foreign, refuses_login};
 use crate::transport::tls::Unreached;
-use crate::transport::trial::deliver;
+use crate::transport::trial::{NoReply, deliver, is_unclear, may_have_gone};
 use crate::transport::{HttpReply, Poised, Reply};
 use crate::{Connector, Probe, ProbeStatus, TestSend, Whoami};
 use async_trait::async_trait;
@@ -193,7 +193,8 @@ impl<P: MailProvider> Connector for MailApi<P> {
         let request = P::test_request(&self.config, to, nonce);
         let when = (at, self.config.answer_timeout);
         let read = |reply: &Reply| reply.read_as_http(P::read);
-        send_test(&self.site, request, &P::credentials(login), when, (P::TITLE, read), &Steps(progress)).await
+        let judged = (P::TITLE, self.contract("email.send"), read);
+        send_test(&self.site, request, &P::credentials(login), when, judged, &Steps(progress)).await
     }
 
     async fn approach(&self, order: &Countersigned, login: &Login, at: Timestamp) -> Result<Poised, Halted> {
@@ -400,26 +401,34 @@ pub(crate) fn test_payload(to: &str) -> Value {
     })
 }
 
-/// Sends a test message once. `provider`: its name, and its reading of the reply.
+/// Sends a test message once. `judged`: the provider's name, the contract, and its reading of the reply.
 async fn send_test(
     site: &Site,
     request: Request,
     credentials: &Credentials,
     test: (Timestamp, Duration),
-    provider: (&str, impl Fn(&Reply) -> Answer),
+    judged: (&str, Option<&Contract>, impl Fn(&Reply) -> Answer),
     steps: &Steps<'_>,
 ) -> Result<TestSend, SetupError> {
-    let (at, limit) = test;
-    let (title, read) = provider;
+    let ((at, limit), (title, contract, read)) = (test, judged);
     steps.begin("send", "Sending the test message");
     let failed = |answer: Answer| {
         let code = if refuses_login(&answer) { SetupCode::Login } else { SetupCode::Protocol };
         steps.fail("send", code, said_by(title, &answer))
     };
     let poised = site.approach(request, credentials, at, Value::Null).await.map_err(failed)?;
-    let reply = deliver(Poised::Http(poised), limit).await.map_err(failed)?;
-    let answer = read(&reply);
-    let Some(reference) = answer.receipt.as_ref().and_then(|r| r.reference.clone()) else { return Err(failed(answer)) };
+    let unclear = |answer: &Answer| {
+        let (code, text) = may_have_gone(&answer.words);
+        steps.fail("send", code, text)
+    };
+    let answer = match deliver(Poised::Http(poised), limit).await {
+        Ok(reply) => read(&reply),
+        Err(NoReply::Unclear(answer)) => return Err(unclear(&answer)),
+        Err(NoReply::Unsent(answer)) => return Err(failed(answer)),
+    };
+    let Some(reference) = answer.receipt.as_ref().and_then(|r| r.reference.clone()) else {
+        return Err(if is_unclear(contract, &answer) { unclear(&answer) } else { failed(answer) });
+    };
     steps.done("send", &answer.words);
     Ok(TestSend { answer: answer.words, message_id: reference, files_sent_itself: None })
 }

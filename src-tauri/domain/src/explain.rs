@@ -3,6 +3,7 @@
 
 use crate::action_key::ActionKey;
 use crate::state::{Standing, State};
+use crate::time::Timestamp;
 
 /// What `explain` needs beside the standing.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,12 @@ pub struct Story {
     /// Deliveries that asked for this action again.
     pub duplicates: u32,
     pub receipt: Option<String>,
+    /// Whose word the receipt is, where it is not the destination's.
+    pub accepted_by: Option<String>,
+    /// When it was handed over again although the outcome was not known, oldest first.
+    pub repeated: Vec<Timestamp>,
+    /// Until when the destination promised to recognise a repeat.
+    pub recognised_until: Option<Timestamp>,
     pub revises: Option<String>,
     pub revised_by: Option<String>,
     /// The ledger was taken over after a restore or a move: its other copy may have sent this, and nothing here knows.
@@ -110,23 +117,28 @@ fn outcome(s: &Standing, story: &Story) -> Vec<String> {
         State::InProgress => out.push(format!("Being handed over to {destination}. This can't be undone any more.")),
         State::Accepted => {
             // The receipt's own text says where the proof came from: the answer, a look-up or a person's word.
-            match &story.receipt {
-                Some(receipt) => out.push(format!("Accepted. {}", sentence(receipt))),
-                None => out.push("Accepted.".into()),
-            }
-            out.push("Accepted means that it was taken over, not that anybody has it or read it.".into());
+            out.push(match &story.accepted_by {
+                Some(name) => format!("Accepted, on {name}'s word."),
+                None => "Accepted.".into(),
+            });
+            out.extend(story.receipt.as_deref().map(sentence));
+            out.push(match story.accepted_by {
+                Some(_) => format!("{} has not confirmed it.", destination),
+                None => "Accepted means that it was taken over, not that anybody has it or read it.".into(),
+            });
         }
         State::Unknown => {
             out.push(format!("We don't know whether {destination} took it."));
             out.extend(reason.map(sentence));
-            out.push(match s.attempts {
-                0 | 1 if story.adopted => "It was not handed over again from here.".into(),
-                0 | 1 => "Nothing was sent again.".into(),
-                n => format!("{}, always with the same bytes under the same key.", tries(n)),
+            out.push(match repeated(destination, story) {
+                Some(again) => again,
+                None if story.adopted => "It was not handed over again from here.".into(),
+                None => "Nothing was sent again.".into(),
             });
         }
         State::ClosedUnknown => {
             out.push("A person stopped the asking. It may or may not have happened; the outcome is not known.".into());
+            out.extend(repeated(destination, story));
         }
         State::Refused => {
             out.push(match reason {
@@ -161,6 +173,19 @@ fn outcome(s: &Standing, story: &Story) -> Vec<String> {
         }
     }
     out
+}
+
+/// What was handed over again in doubt: it is never said that nothing was.
+fn repeated(destination: &str, story: &Story) -> Option<String> {
+    let times: Vec<String> = story.repeated.iter().map(Timestamp::to_string).collect();
+    let (last, before) = times.split_last()?;
+    let count = if before.is_empty() { "once".to_owned() } else { format!("{} times", times.len()) };
+    let at = if before.is_empty() { last.clone() } else { format!("{} and {last}", before.join(", ")) };
+    let until = match story.recognised_until {
+        Some(until) => format!(" {} recognises repeats until {until}.", destination),
+        None => String::new(),
+    };
+    Some(format!("It was repeated under the same key {count}, at {at}, always with the same bytes.{until}"))
 }
 
 fn so_far(attempts: u8) -> String {
@@ -234,4 +259,47 @@ pub fn difference(one: &ActionKey, other: &ActionKey) -> Option<String> {
     let last = parts.pop()?;
     let list = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
     Some(format!("They count as different, because they differ in {list}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unknown() -> Standing {
+        Standing { state: State::Unknown, crossed_once: true, attempts: 1, ..Standing::proposed(true) }
+    }
+
+    #[test]
+    fn r29_nothing_was_sent_again_is_said_only_where_that_is_true() {
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1000);
+        let story = Story { destination: "resend".into(), ..Story::default() };
+        assert!(explain(&unknown(), &story).contains("Nothing was sent again."));
+        let once = Story { repeated: vec![at(60)], recognised_until: Some(at(86_400)), ..story.clone() };
+        // However the attempts were counted: what was repeated was repeated.
+        for attempts in [1, 2] {
+            let told = explain(&Standing { attempts, ..unknown() }, &once);
+            assert!(!told.contains("Nothing was sent again"), "{told}");
+            let says = "repeated under the same key once, at 1970-01-01T00:01:00Z, always with the same bytes. resend recognises \
+                        repeats until 1970-01-02T00:00:00Z.";
+            assert!(told.contains(says), "{told}");
+        }
+        let more = Story { repeated: vec![at(60), at(120), at(180)], ..story.clone() };
+        for state in [State::Unknown, State::ClosedUnknown] {
+            let told = explain(&Standing { state, ..unknown() }, &more);
+            let times = "3 times, at 1970-01-01T00:01:00Z, 1970-01-01T00:02:00Z and 1970-01-01T00:03:00Z";
+            assert!(told.contains(times) && !told.contains("until"), "{told}");
+        }
+        // Two tries of which the first was certainly not taken: the second one is in doubt, and nothing came after it.
+        let told = explain(&Standing { attempts: 2, ..unknown() }, &story);
+        assert!(told.contains("Nothing was sent again."), "{told}");
+    }
+
+    #[test]
+    fn r25_a_persons_word_is_never_told_as_the_destinations() {
+        let accepted = Standing { state: State::Accepted, ..unknown() };
+        let story = Story { destination: "crm".into(), receipt: Some("Robin has it".into()), ..Story::default() };
+        assert!(explain(&accepted, &story).starts_with("Accepted. Robin has it. Accepted means"));
+        let word = Story { accepted_by: Some("Noor".into()), ..story };
+        assert_eq!(explain(&accepted, &word), "Accepted, on Noor's word. Robin has it. crm has not confirmed it.");
+    }
 }

@@ -9,6 +9,7 @@
 //! | `risk/placeholders` | places that were meant to be filled |
 //! | `risk/calendar` | calendar parts whose two methods differ, and what they invite to |
 //! | `risk/automatic` | messages that no person wrote |
+//! | `risk/parts` | a plain and a formatted part that say different things |
 //! | `risk/html` | links that lead elsewhere than they say, text that is read by machines but not seen by people |
 
 pub mod automatic;
@@ -17,6 +18,7 @@ mod characters;
 mod domains;
 mod files;
 mod html;
+mod parts;
 mod people;
 mod placeholders;
 
@@ -54,7 +56,7 @@ impl Weight {
 pub struct Finding {
     /// Stable name: `look_alike_domain`, `mixed_scripts`, `first_time`, `known_recipient`, `outside_domain`,
     /// `bcc_present`, `reply_to_differs`, `not_in_conversation`, `attachment_changed`, `can_run_programs`,
-    /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`, `invitation`,
+    /// `direction_override`, `invisible_characters`, `link_differs`, `hidden_text`, `html_not_checked`, `parts_differ`, `invitation`,
     /// `calendar_method_differs`, `calendar_unreadable`, `automatic_message`, `sent_later`, `unfilled_placeholder`. The
     /// engine adds what needs the ledger or the mailbox: `split_reply`, `repeated_step`, `parent_missing`, `parent_differs` …
     pub code: &'static str,
@@ -112,6 +114,7 @@ pub fn findings(email: &EmailView, conversation: Option<&Conversation>, known: &
     all.extend(conversation.and_then(automatic::of_conversation).map(automatic_message));
     if let Some(html) = &email.html {
         all.extend(html::findings(html, "html"));
+        all.extend(email.text.as_deref().and_then(|text| parts::finding(text, html)));
     }
     if let Some(html) = conversation.and_then(|c| c.html.as_ref()) {
         all.extend(html::findings(html, "conversation.html"));

@@ -276,7 +276,7 @@ impl Core {
                 }
                 return Err(Failure::frozen(
                     "the secrets store does not hold the secret this ledger's keys were made with; nothing is adopted. \
-                     Import the recovery export first",
+                     `countersign recovery import FILE` takes back what `recovery export` wrote",
                 ));
             }
         }

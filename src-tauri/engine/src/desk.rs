@@ -28,13 +28,12 @@ mod snippets;
 mod words;
 
 pub use document::sanitise;
-pub(crate) use document::{key_doc, source_action};
+pub(crate) use document::{History, key_doc, repeated, source_action};
 pub use export::{Export, Format};
 pub use lists::{View, no_home};
 pub use outcomes::{NewOutcomeHook, OutcomeCallDoc, OutcomeHookDoc};
 pub use set_up::{NewSource, NotTaken, RefusedTry};
-use words::contract_in_words;
-pub(crate) use words::contracts_in_words;
+pub(crate) use words::{contract_in_words, contracts_in_words, holds_up, recognised_until};
 
 use crate::core::Core;
 use crate::destinations::Reached;

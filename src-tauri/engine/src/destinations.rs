@@ -4,13 +4,14 @@
 //! to; what was learnt from a test message lies beside it. The secret is in the keychain; a sign-in is renewed on the way.
 
 use crate::clock::Clock;
+use crate::desk::{holds_up, recognised_until};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::keychain::{Keychain, LoginSecret};
 use crate::logins::{Logins, NoLogin, Signed};
 use countersign_connectors::{Connector, DestinationConfig, Learned, Login, connect, parse};
-use countersign_domain::State;
-use countersign_ledger::{DestinationRecord, Ledger, RowRecord};
+use countersign_domain::{AccountFingerprint, State, Timestamp};
+use countersign_ledger::{DestinationRecord, Ledger, Paused, RowRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -42,6 +43,15 @@ pub struct Destinations {
     sign_ins: Logins,
     known: Arc<Mutex<HashMap<String, Known>>>,
     logins: Arc<Mutex<HashSet<String>>>,
+    /// Which ones worked as long as this process runs; the setting beside it outlives it.
+    worked: Arc<Mutex<HashSet<String>>>,
+    /// Accounts that a form was tested with before it was stored.
+    probed: Arc<Mutex<HashSet<String>>>,
+}
+
+/// Under which setting it is noted that a destination worked once: a test succeeded, or something was accepted.
+fn worked_key(name: &str) -> String {
+    format!("worked/{name}")
 }
 
 #[derive(Clone)]
@@ -57,6 +67,23 @@ impl fmt::Debug for Destinations {
     }
 }
 
+/// What is to be expected of an action by itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Prospect {
+    /// Whether an unknown outcome comes to be known by asking or repeating.
+    pub(crate) asked: bool,
+    /// What keeps it from going on.
+    pub(crate) paused: Option<Paused>,
+    /// Until when a repeat is recognised.
+    pub(crate) recognised_until: Option<Timestamp>,
+}
+
+impl Default for Prospect {
+    fn default() -> Prospect {
+        Prospect { asked: true, paused: None, recognised_until: None }
+    }
+}
+
 /// A destination that can be spoken to.
 #[derive(Clone)]
 pub struct Reached {
@@ -68,7 +95,8 @@ pub struct Reached {
 impl Destinations {
     pub(crate) fn new(ledger: Ledger, keychain: Keychain, home: Home, clock: Clock) -> Destinations {
         let sign_ins = Logins::new(keychain.clone(), home.clone(), clock.clone());
-        Destinations { ledger, keychain, home, clock, sign_ins, known: Arc::default(), logins: Arc::default() }
+        let (known, logins, worked, probed) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        Destinations { ledger, keychain, home, clock, sign_ins, known, logins, worked, probed }
     }
 
     /// Reads a destination file and makes the row of it. Nothing is stored; errors name the field.
@@ -119,14 +147,29 @@ impl Destinations {
         known.get(name).map(|known| known.connector.clone())
     }
 
-    /// Whether an unknown outcome of this row comes to be known by asking or repeating. Of one that cannot be used any more
-    /// the next look will say so.
-    pub(crate) async fn can_be_asked(&self, row: &RowRecord) -> bool {
-        if !matches!(row.standing.state, State::Unknown | State::ClosedUnknown) {
-            return true;
+    /// What is to be expected of an action by itself. `record`: its destination, None where it was removed.
+    pub(crate) fn prospect(
+        &self,
+        row: &RowRecord,
+        first_crossed: Option<Timestamp>,
+        record: Option<&DestinationRecord>,
+    ) -> Prospect {
+        let unknown = matches!(row.standing.state, State::Unknown | State::ClosedUnknown);
+        if !unknown && row.standing.state != State::Approved {
+            return Prospect::default();
         }
-        let Ok((_, connector)) = self.connector(&row.destination).await else { return true };
-        connector.contract(&row.effect).is_none_or(|c| c.can_look() || c.recognises_repeat())
+        let now = self.clock.now();
+        let paused = record.and_then(|d| d.paused.as_ref()).filter(|paused| paused.lasts(now));
+        let connector = record.filter(|_| unknown).and_then(|record| self.connect(record).ok());
+        // Of one that cannot be used any more the next look will say so.
+        let Some(contract) = connector.as_ref().and_then(|c| c.contract(&row.effect)) else {
+            return Prospect { paused: paused.filter(|_| !unknown).cloned(), ..Prospect::default() };
+        };
+        Prospect {
+            asked: contract.can_look() || contract.recognises_repeat(),
+            paused: paused.filter(|paused| holds_up(contract, paused)).cloned(),
+            recognised_until: recognised_until(contract, first_crossed),
+        }
     }
 
     /// The connector with a login that is good now. The inner error: why there is none; nothing is the matter with the
@@ -196,6 +239,30 @@ impl Destinations {
 
     pub(crate) async fn forget_login(&self, name: &str) -> Result<(), Failure> {
         self.sign_ins.forget(name).await
+    }
+
+    /// Notes that it worked, once ever.
+    pub(crate) async fn note_worked(&self, name: &str) -> Result<(), Failure> {
+        let first = self.worked.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        if first && !self.has_worked(name).await? {
+            let now = self.clock.now();
+            self.ledger.set_setting(&worked_key(name), &now.to_string(), "worker", now).await?;
+        }
+        Ok(())
+    }
+
+    /// A test of what is only typed yet succeeded.
+    pub(crate) fn probed(&self, account: &AccountFingerprint) {
+        self.probed.lock().unwrap_or_else(PoisonError::into_inner).insert(account.to_string());
+    }
+
+    pub(crate) fn was_probed(&self, account: &AccountFingerprint) -> bool {
+        self.probed.lock().unwrap_or_else(PoisonError::into_inner).contains(&account.to_string())
+    }
+
+    /// Whether it was ever seen to work.
+    pub(crate) async fn has_worked(&self, name: &str) -> Result<bool, Failure> {
+        Ok(self.ledger.setting(&worked_key(name)).await?.is_some())
     }
 
     /// Whether this device can send to it now: it is not paused, and there is a login.

@@ -14,14 +14,14 @@ pub(crate) use signed::sign;
 use crate::anchor::{Frozen, frozen, may_have_been_sent};
 use crate::clock::Clock;
 use crate::core::Core;
-use crate::desk::{contracts_in_words, key_doc, source_action};
+use crate::desk::{History, contracts_in_words, key_doc, repeated, source_action};
 use crate::destinations::Destinations;
 use crate::failure::{Code, Failure};
 use crate::keychain::Keychain;
 use crate::view::{ContractDoc, ProposalActionAnswer, ProposalAnswer, SourceAction};
 use countersign_domain::canonical::sha256;
 use countersign_domain::json::FieldError;
-use countersign_domain::{ActionId, LedgerSecret, PersonId, Proposal, Timestamp};
+use countersign_domain::{ActionId, LedgerSecret, PersonId, Proposal, State, Timestamp};
 use countersign_ledger::{ActionRecord, Ledger, ReceivedAction, SourceRecord};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
@@ -238,9 +238,13 @@ impl Intake {
 
     async fn tell(&self, record: &ActionRecord) -> Result<SourceAction, Failure> {
         let filing = self.ledger.filing(record.id()).await?;
-        let asked = self.destinations.can_be_asked(&record.row).await;
+        let destination = self.ledger.destination(&record.row.destination).await?.filter(|d| d.removed_at.is_none());
+        let prospect = self.destinations.prospect(&record.row, record.first_crossed, destination.as_ref());
+        let in_doubt = matches!(record.state(), State::Unknown | State::ClosedUnknown);
+        let repeated = if in_doubt { repeated(&self.ledger.detail(record.id()).await?.attempts) } else { Vec::new() };
         let adopted = may_have_been_sent(&self.ledger, record.id()).await?.is_some();
-        Ok(source_action(record, asked, filing.as_ref(), 0, adopted, self.clock.now()))
+        let history = History { duplicates: 0, repeated, adopted };
+        Ok(source_action(record, &prospect, filing.as_ref(), history, self.clock.now()))
     }
 }
 

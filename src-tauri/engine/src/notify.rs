@@ -214,6 +214,7 @@ fn present(bubble: Bubble, last: &LastBubble, opened: impl Fn(ActionId) + Send +
         note.action("default", "Open");
     }
     let shown = note.show();
+    let first = last.problem().is_none();
     last.was(shown.as_ref().err().and_then(|_| service::refused()));
     match shown {
         #[cfg(all(unix, not(target_os = "macos")))]
@@ -233,7 +234,9 @@ fn present(bubble: Bubble, last: &LastBubble, opened: impl Fn(ActionId) + Send +
         }
         #[cfg(not(all(unix, not(target_os = "macos"))))]
         Ok(_) => drop(opened),
-        Err(e) => tracing::warn!("a notification could not be shown: {e}"),
+        // The desktop's own words name buses and services; what it comes to is this sentence, and once is enough.
+        Err(_) if first => tracing::warn!("{}", service::refused().unwrap_or_default()),
+        Err(_) => {}
     }
 }
 

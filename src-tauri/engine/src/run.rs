@@ -461,7 +461,12 @@ impl Dispatcher {
             };
             let (Some(claim), result) = ended else { continue };
             match result {
-                Ok((_, Ok(standing))) => report.attempted.push((claim.action, standing.state)),
+                Ok((_, Ok(standing))) => {
+                    report.attempted.push((claim.action, standing.state));
+                    if standing.state == State::Accepted {
+                        self.worked(&claim).await;
+                    }
+                }
                 Ok((_, Err(failure))) => {
                     report.attempted.push((claim.action, self.state_of(&claim).await));
                     report.failures.push(failure);
@@ -472,6 +477,13 @@ impl Dispatcher {
                     report.failures.push(Failure::internal("an attempt broke off inside the program").on(claim.action));
                 }
             }
+        }
+    }
+
+    /// Only told to people: a note that could not be made is made at the next start.
+    async fn worked(&self, claim: &Claim) {
+        if let Err(failure) = self.core.destinations.note_worked(&claim.order.key().destination).await {
+            tracing::warn!(code = failure.code.word(), "it could not be noted that a destination works");
         }
     }
 

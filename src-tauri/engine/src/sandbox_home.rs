@@ -104,6 +104,17 @@ pub async fn furnish(desk: &Desk, undo_seconds: u32) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether what [`furnish`] sets up is there, or was once: a person may remove it. True without a sandbox environment.
+///
+/// # Errors
+/// The ledger's.
+pub async fn is_furnished(core: &Core) -> Result<bool, Failure> {
+    if !core.config.sandbox {
+        return Ok(true);
+    }
+    Ok(core.ledger.destination(DESTINATION).await?.is_some() && core.ledger.source(SOURCE).await?.is_some())
+}
+
 /// Lets the three customers of the story write, and the sandbox agent propose its answers; once per home.
 pub async fn tell_story(core: &Core, intake: &Intake, embedded: &Embedded) -> Result<(), Failure> {
     let (Some(servers), Some(_)) = (embedded.servers(), core.ledger.source(SOURCE).await?) else { return Ok(()) };

@@ -9,7 +9,7 @@ use crate::tx::{Durable, Write, failed, statements};
 use crate::types::{Head, KeptAnswer, OutcomeCall, OutcomeHook};
 use crate::{Ledger, LedgerError, journal};
 use countersign_domain::canonical::sha256;
-use countersign_domain::{ActionId, PersonId, State, Timestamp};
+use countersign_domain::{ActionId, PersonId, ReceiptKind, State, Timestamp};
 use serde_json::json;
 use sqlx::any::AnyRow;
 
@@ -75,6 +75,14 @@ fn is_outcome(state: State) -> bool {
     }
 }
 
+/// Whether the outcome is what a person signed, not what the destination said: that it happened, or that it did not.
+fn by_persons_word(action: &Action) -> bool {
+    match &action.receipt {
+        Some(receipt) if action.standing.state == State::Accepted => receipt.kind == ReceiptKind::Person,
+        _ => action.standing.says_by_word(),
+    }
+}
+
 /// Queues what `next` came to, where its source wants to know. `told`: the journal row that tells of it; its hash makes the
 /// message's id, so the same fact never gets two.
 pub(crate) fn queue(w: &mut Write, before: &Action, next: &Action, told: Head, now: Timestamp) {
@@ -94,6 +102,8 @@ pub(crate) fn queue(w: &mut Write, before: &Action, next: &Action, told: Head, n
             })),
             "idempotency_key": next.idempotency_key.as_ref().map(|k| k.as_str()),
             "state": state.name(),
+            "receipt_kind": next.receipt.as_ref().filter(|_| state == State::Accepted).map(|r| r.kind),
+            "by_persons_word": by_persons_word(next),
             "receipt_id": next.receipt.as_ref().and_then(|r| r.reference.clone()).filter(|id| !id.contains('@')),
             "at": now,
         }

@@ -21,5 +21,5 @@ pub fn build(node: &Node) -> Result<(), String> {
 pub fn test(node: &Node) -> Result<(), String> {
     sh::run("page: types", node.npm().args(["run", "check"]))?;
     sh::run("page: unit tests", node.npm().args(["run", "test"]))?;
-    sh::run("page: in Chromium", node.npm().args(["run", "e2e"]))
+    sh::run_long("page: in Chromium", "6 minutes", node.npm().args(["run", "e2e"]))
 }

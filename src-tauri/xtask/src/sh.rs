@@ -3,8 +3,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
-use std::time::Instant;
+use std::sync::{LazyLock, mpsc};
+use std::time::{Duration, Instant};
+
+/// How often a command that runs is said to run still.
+const STILL: Duration = Duration::from_secs(60);
 
 /// The repository's root: two folders above this package.
 pub static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -36,13 +39,30 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Runs to the end with its output in ours, and fails with the command line if it fails.
+/// Runs to the end with its output in ours, and fails with the command line if it fails. Says every minute that it still
+/// runs, since many a program is silent until it is done.
 pub fn run(what: &str, command: &mut Command) -> Result<(), String> {
     say(&format!("{what}: {}", line(command)));
     let start = Instant::now();
-    let status = command.stdin(Stdio::null()).status().map_err(|e| format!("{} does not start: {e}", line(command)))?;
+    let (done, ended) = mpsc::channel::<()>();
+    let name = what.to_owned();
+    let clock = std::thread::spawn(move || {
+        while ended.recv_timeout(STILL) == Err(mpsc::RecvTimeoutError::Timeout) {
+            println!("   {name} still runs, {:.0} s", start.elapsed().as_secs_f64());
+        }
+    });
+    let status = command.stdin(Stdio::null()).status();
+    drop(done);
+    // It prints and nothing else: whether it panicked changes nothing.
+    let _ = clock.join();
+    let status = status.map_err(|e| format!("{} does not start: {e}", line(command)))?;
     println!("   {:.1} s", start.elapsed().as_secs_f64());
     if status.success() { Ok(()) } else { Err(format!("{what} failed ({status}): {}", line(command))) }
+}
+
+/// The same, said beforehand how long it takes on two cores when nothing is built yet: much of it passes in silence.
+pub fn run_long(what: &str, about: &str, command: &mut Command) -> Result<(), String> {
+    run(&format!("{what} (about {about} the first time)"), command)
 }
 
 /// The same for a command that says too much: its output goes to a file in the target folder, and is shown if it fails.

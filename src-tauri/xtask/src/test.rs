@@ -19,11 +19,15 @@ pub fn run() -> Result<(), String> {
     page::build(&node)?;
     page::test(&node)?;
     // One selection of packages for everything, or Cargo unifies features anew and builds Tauri again.
-    sh::run("lint", cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
-    sh::run("build", cargo().args(["build", "--workspace", "--quiet"]))?;
+    sh::run_long(
+        "lint",
+        "8 minutes",
+        cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    )?;
+    sh::run_long("build", "6 minutes", cargo().args(["build", "--workspace", "--quiet"]))?;
     package::build(&node)?;
     let postgres = Postgres::start()?;
-    sh::say(&format!("tests ({:.0} s so far)", start.elapsed().as_secs_f64()));
+    sh::say(&format!("tests, about 20 minutes ({:.0} s so far)", start.elapsed().as_secs_f64()));
     let (passed, failed, ok) = tests(&postgres)?;
     println!("\n{:.0} s in all\ntotal: {passed} passed, {failed} failed", start.elapsed().as_secs_f64());
     if ok { Ok(()) } else { Err("cargo test failed, see above".to_owned()) }

@@ -88,7 +88,7 @@ export function unknownItem(request: Request, context: Context): ListItem {
   item.icons = [];
   if (row.state === "unknown") {
     item.chip = { standing: mark, label: w.askedChip(row.asked) };
-    item.right = row.next?.what === "person" ? w.untilYou : row.next?.at ? w.nextLook(clock(row.next.at)) : "";
+    item.right = row.next?.what === "person" ? w.untilYou : row.next?.what === "paused" ? w.waitingPaused : row.next?.at ? w.nextLook(clock(row.next.at)) : "";
     item.group = w.notKnownYet;
   } else {
     item.marks = [mark];

@@ -16,7 +16,8 @@ pub async fn run(s: &Session, command: Destination) -> Ended {
         Destination::Add(a) => add(s, a).await,
         Destination::List => {
             let desk = s.desk(Needs::Nothing).await?;
-            s.out.answer(&json!({ "destinations": desk.destinations(None).await? }))
+            let all = json!({ "destinations": desk.destinations(None).await? });
+            s.out.answer_or(&all, "No destinations yet. `countersign destination add FILE.toml` adds one.")
         }
         Destination::Test(a) => test(s, a).await,
         Destination::Prepare(a) => {

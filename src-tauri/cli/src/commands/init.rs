@@ -3,7 +3,7 @@
 use crate::args::{Init, Sending, Switch};
 use crate::output::{Ended, prompt};
 use crate::session::{Needs, Session};
-use countersign_engine::{Failure, InitArgs, LIVE, Passphrase, SANDBOX, SecretsChoice, sandbox_home};
+use countersign_engine::{Desk, Failure, InitArgs, LIVE, Passphrase, SANDBOX, SecretsChoice, sandbox_home};
 use serde_json::json;
 
 /// Undo window of the embedded destination, in seconds.
@@ -20,6 +20,9 @@ pub async fn init(s: &Session, a: Init) -> Ended {
     }
     // Before anything is typed twice.
     if s.home.exists() {
+        if let Some(desk) = begun(s, &a).await? {
+            return finish(s, &desk).await;
+        }
         return Err(Failure::conflict(format!("{} already holds a home", s.home.dir().display())));
     }
     if let SecretsChoice::File(path) = &secrets
@@ -32,9 +35,29 @@ pub async fn init(s: &Session, a: Init) -> Ended {
         s.know(passphrase);
     }
     let args = InitArgs { owner: a.owner, sandbox: a.sandbox, secrets, passphrase };
-    let config = s.home.init(args, &s.clock()).await?;
+    s.home.init(args, &s.clock()).await?;
+    finish(s, &s.desk(Needs::Secrets).await?).await
+}
+
+/// A home whose making broke off before its sandbox was set up, of the same owner: the same command completes it.
+async fn begun(s: &Session, a: &Init) -> Result<Option<Desk>, Failure> {
+    let config = s.home.config()?;
+    if !config.sandbox || !a.sandbox || config.owner.0 != a.owner.trim() {
+        return Ok(None);
+    }
     let desk = s.desk(Needs::Secrets).await?;
-    sandbox_home::furnish(&desk, SANDBOX_UNDO).await?;
+    Ok(if sandbox_home::is_furnished(desk.core()).await? { None } else { Some(desk) })
+}
+
+async fn finish(s: &Session, desk: &Desk) -> Ended {
+    sandbox_home::furnish(desk, SANDBOX_UNDO).await.map_err(|failure| Failure {
+        message: format!(
+            "the home was made and its sandbox was not: {}. Say the same command once more to complete it",
+            failure.message.trim_end_matches('.')
+        ),
+        ..failure
+    })?;
+    let config = &desk.core().config;
     let mut environments = vec![json!({ "name": LIVE, "sending": false })];
     if config.sandbox {
         environments.push(json!({ "name": SANDBOX, "sending": true }));
@@ -43,7 +66,7 @@ pub async fn init(s: &Session, a: Init) -> Ended {
         "home": s.home.dir(),
         "ledger": config.ledger_id,
         "owner": config.owner,
-        "secrets": config.secrets.map(|c| c.to_string()),
+        "secrets": config.secrets.as_ref().map(|c| c.to_string()),
         "passphrase": config.passphrase,
         "environments": environments,
     }))

@@ -8,6 +8,7 @@ mod doctor;
 mod init;
 mod keep;
 mod propose;
+mod recovery;
 mod run;
 mod source;
 
@@ -42,6 +43,7 @@ pub async fn run(s: &Session, command: Command) -> Ended {
         Command::Export(a) => keep::export(s, a).await,
         Command::Backup(a) => keep::backup(s, a).await,
         Command::Restore(a) => keep::restore(s, a).await,
+        Command::Recovery(a) => recovery::run(s, a).await,
         Command::Purge(a) => keep::purge(s, a).await,
         Command::Freeze => keep::freeze(s).await,
         Command::Unfreeze(a) => keep::unfreeze(s, a).await,

@@ -25,7 +25,7 @@ pub async fn dispatch(s: &Session, a: Dispatch) -> Ended {
     if a.until_idle {
         let mut handled = dispatcher.until_idle().await;
         // An answer that is only late is taken while its socket can still be read: it dies with this process.
-        if handled.code() == Some(Code::Unknown)
+        if handled.states.values().any(|state| *state == State::Unknown)
             && tokio::time::timeout(LATE_ANSWERS, dispatcher.late_answers()).await.is_ok()
         {
             dispatcher.settled_since(&mut handled).await;
@@ -60,14 +60,15 @@ fn summary(s: &Session, handled: &Handled, paused: &[Value]) -> Ended {
     let actions: Vec<Value> = states.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
     let refused: Vec<Value> = handled.refused.iter().map(|(_, failure)| json!(failure.doc())).collect();
     let failures: Vec<Value> = handled.failures.iter().map(|failure| json!(failure.doc())).collect();
-    s.out.answer(&json!({
+    let all = json!({
         "actions": actions,
         "refused": refused,
         "failures": failures,
         "paused": paused,
         "held_back": handled.held_back,
         "frozen": handled.frozen.map(Frozen::word),
-    }))?;
+    });
+    s.out.answer_or(&all, "Nothing was due. `countersign list` shows what waits, and for what.")?;
     let Some(code) = handled.code() else { return Ok(0) };
     let stopped = handled.stopped();
     let told = handled.refused.iter().map(|(_, f)| f).chain(&stopped).chain(&handled.failures);
@@ -100,9 +101,7 @@ fn code_of(state: State) -> Option<Code> {
 
 fn sentence(code: Code) -> &'static str {
     match code {
-        Code::Unknown => {
-            "the outcome of an action is not known, and nothing was sent again; `show` says what comes next"
-        }
+        Code::Unknown => "the outcome of an action is not known; `show` says what was tried and what comes next",
         Code::Refused => "a destination said no; nothing was sent",
         Code::GaveUp => "the attempts ran out, each certainly not sent",
         _ => "something was left undone",
@@ -134,15 +133,18 @@ pub async fn reconcile(s: &Session, a: Reconcile) -> Ended {
             let list: Vec<Value> =
                 asked.states.iter().map(|(id, state)| json!({ "id": id, "state": state.name() })).collect();
             let notes: Vec<Value> = asked.not_asked.iter().map(note).collect();
-            s.out.answer(&json!({ "actions": list, "notes": notes }))?
+            s.out.answer_or(&json!({ "actions": list, "notes": notes }), "No action is unknown.")?
         }
     };
     // Something that is broken weighs more than what stays unknown.
     if let Some(broken) = asked.not_asked.iter().find(|f| f.code == Code::Integrity) {
         return Ok(s.out.failure(broken));
     }
-    let unknown = asked.states.iter().any(|(_, state)| matches!(state, State::Unknown | State::ClosedUnknown));
-    Ok(if unknown { Code::Unknown.exit() } else { 0 })
+    let unknown = |state: &State| matches!(state, State::Unknown | State::ClosedUnknown);
+    Ok(match asked.states.iter().find(|(_, state)| unknown(state)) {
+        Some((id, _)) => s.out.failure(&Failure::new(Code::Unknown, sentence(Code::Unknown)).on(*id)),
+        None => 0,
+    })
 }
 
 /// A person has one unknown action finished: the same bytes under the same key, inside the key's window.
@@ -155,7 +157,7 @@ pub async fn finish(s: &Session, a: One) -> Ended {
     let doc = finished?;
     s.out.answer(&doc)?;
     let state = desk.state_of(id).await?;
-    Ok(code_of(state).map_or(0, Code::exit))
+    Ok(code_of(state).map_or(0, |code| s.out.failure(&Failure::new(code, sentence(code)).on(id))))
 }
 
 struct Asked {

@@ -10,7 +10,9 @@ pub async fn run(s: &Session, command: Source) -> Ended {
         Source::Add(a) => add(s, a).await,
         Source::List => {
             let desk = s.desk(Needs::Nothing).await?;
-            s.out.answer(&json!({ "sources": desk.sources().await? }))
+            let all = json!({ "sources": desk.sources().await? });
+            let how = "No sources yet. `countersign source add NAME --environment E --effects E,… --destinations D,…` allows one.";
+            s.out.answer_or(&all, how)
         }
         Source::Outcome(a) => outcome(s, a).await,
         Source::Refusals(a) => {

@@ -30,12 +30,38 @@ pub(super) fn findings(html: &str, field: &str) -> Vec<Finding> {
     all
 }
 
-/// The words a person is shown, blocks apart; None where it is too large to be read.
-pub(super) fn words(html: &str) -> Option<String> {
+/// What a page says to a person, and where its links lead.
+pub(super) struct Page {
+    pub(super) words: Words,
+    /// Addresses of pages, as [`super::parts::canonical`] writes them.
+    pub(super) links: HashSet<String>,
+}
+
+/// The words a person is shown, blocks apart.
+pub(super) struct Words {
+    pub(super) text: String,
+    /// How many lists in it are counted by the browser.
+    pub(super) lists: usize,
+}
+
+/// None where it is too large to be read.
+pub(super) fn page(html: &str) -> Option<Page> {
     if html.bytes().filter(|b| *b == b'<').count() > TAGS_MAX {
         return None;
     }
     let document = Html::parse_document(html);
+    let lists = elements(&document).filter(|e| e.value().name() == "ol").count();
+    let hrefs = elements(&document).filter(|e| matches!(e.value().name(), "a" | "area"));
+    let links = hrefs.filter_map(|e| super::parts::canonical(e.attr("href")?)).collect();
+    Some(Page { words: Words { text: words_of(&document), lists }, links })
+}
+
+/// The words a person is shown, blocks apart; None where it is too large to be read.
+pub(super) fn words(html: &str) -> Option<String> {
+    page(html).map(|page| page.words.text)
+}
+
+fn words_of(document: &Html) -> String {
     let mut out = String::new();
     for node in document.tree.root().descendants() {
         match node.value() {
@@ -49,17 +75,21 @@ pub(super) fn words(html: &str) -> Option<String> {
             _ => {}
         }
     }
-    Some(out)
+    out
+}
+
+/// Characters that nobody sees and that turn nothing a person reads into another word.
+pub(super) fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
 }
 
 /// Text as it is read: spaces run together, invisible characters gone.
 fn read(text: &str) -> String {
-    let seen: String =
-        text.chars().filter(|c| !matches!(c, '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')).collect();
+    let seen: String = text.chars().filter(|c| !is_invisible(*c)).collect();
     seen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let mut short: String = text.chars().take(SHOWN_MAX).collect();
     if text.chars().count() > SHOWN_MAX {
         short.push('…');

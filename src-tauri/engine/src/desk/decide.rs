@@ -1,6 +1,7 @@
 //! Decisions. Each is one transaction of the ledger; none speaks to a destination.
 
 use super::Desk;
+use super::records::RECORD_MISSING;
 use super::risks::{AUTOMATIC, DAILY_LIMIT};
 use crate::failure::{Code, Failure};
 use crate::view::{ActionDoc, ApproveOne, ApprovedOne, FindingDoc};
@@ -225,9 +226,10 @@ impl Desk {
         let (detail, payload) = (&signing.detail, signing.sealed.payload());
         let around = self.around(detail, Some(payload)).await?;
         let mut found = self.findings_of(detail, payload, signing.sealed.version(), &around).await?;
-        if let Some(limit) = found.iter().find(|f| f.code == DAILY_LIMIT) {
-            let at = format!("{}:{}", limit.code, limit.field);
-            return Err(Failure::not_permitted(limit.text.clone()).at(at).on(id));
+        // Looking at these helps nothing: what they say has to change first.
+        if let Some(bar) = found.iter().find(|f| f.code == DAILY_LIMIT || f.code == RECORD_MISSING) {
+            let at = format!("{}:{}", bar.code, bar.field);
+            return Err(Failure::not_permitted(bar.text.clone()).at(at).on(id));
         }
         // Nobody looked at what is not there: a slip of the pen must not pass for a check that was made.
         if let Some((code, field)) = looked.iter().find(|(c, at)| !found.iter().any(|f| f.code == *c && f.field == *at))

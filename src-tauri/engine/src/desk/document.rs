@@ -2,13 +2,14 @@
 
 use super::later::is_held;
 use super::words::{self, Scene};
+use crate::destinations::Prospect;
 use crate::view::{
     ActionDoc, ActionRow, ApprovalDoc, AttemptDoc, ContractDoc, ConversationDoc, DeliveryDoc, DraftDoc, FilingDoc,
     FindingDoc, JournalDoc, KeyDoc, LookupDoc, NextDoc, ReceiptDoc, SourceAction,
 };
 use countersign_domain::explain::{Story, explain};
 use countersign_domain::{ActionKey, Conversation, Receipt, ReceiptKind, Sighting, State, Strength, Timestamp};
-use countersign_ledger::{ActionRecord, Detail, Filing, RowRecord, Waits};
+use countersign_ledger::{ActionRecord, AttemptRecord, Detail, Filing, RowRecord, Waits};
 
 pub(crate) fn key_doc(key: &ActionKey) -> KeyDoc {
     KeyDoc {
@@ -22,7 +23,7 @@ pub(crate) fn key_doc(key: &ActionKey) -> KeyDoc {
     }
 }
 
-fn kind_name(kind: ReceiptKind) -> &'static str {
+pub(super) fn kind_name(kind: ReceiptKind) -> &'static str {
     match kind {
         ReceiptKind::Answer => "answer",
         ReceiptKind::Lookup => "lookup",
@@ -106,8 +107,28 @@ pub(super) struct Beside<'a> {
     pub(super) sending: bool,
 }
 
-pub(super) fn story(record: &ActionRecord, duplicates: u32, adopted: bool) -> Story {
+/// What of an action's history is told in words beside its row.
+#[derive(Default)]
+pub(crate) struct History {
+    pub(crate) duplicates: u32,
+    /// When it was handed over again in doubt.
+    pub(crate) repeated: Vec<Timestamp>,
+    pub(crate) adopted: bool,
+}
+
+/// When an unknown action was handed over again, oldest first.
+pub(crate) fn repeated(attempts: &[AttemptRecord]) -> Vec<Timestamp> {
+    let mut times: Vec<Timestamp> = attempts.iter().filter(|a| a.in_doubt).filter_map(|a| a.crossed_at).collect();
+    times.sort_unstable();
+    times
+}
+
+fn story(record: &ActionRecord, history: History, recognised_until: Option<Timestamp>) -> Story {
+    let History { duplicates, repeated, adopted } = history;
     Story {
+        accepted_by: record.row.receipt.as_ref().and_then(|r| r.by.clone()),
+        repeated,
+        recognised_until,
         destination: record.row.destination.clone(),
         by_word_of: record.by_word_of.clone(),
         duplicates,
@@ -135,6 +156,11 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
     let previous = detail.payloads.iter().rev().find(|p| p.version < row.payload_version);
     let previous_payload = previous.filter(|p| drafted.is_none_or(|d| d.version < p.version)).and_then(value_of);
     let duplicates = detail.deliveries.iter().filter(|d| d.disposition == "duplicate").count();
+    let history = History {
+        duplicates: u32::try_from(duplicates).unwrap_or(u32::MAX),
+        repeated: repeated(&detail.attempts),
+        adopted: beside.scene.adopted,
+    };
     let drafted_at = drafted.map_or(row.created_at, |p| p.at);
     let mut wire_hash = record.wire_hash;
     if !matches!(row.standing.state, State::Approved | State::InProgress) && !row.standing.crossed_once {
@@ -206,7 +232,7 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
             })
             .collect(),
         delivery_events: Vec::new(),
-        explanation: explained(record, duplicates, beside.scene.adopted, next.as_ref()),
+        explanation: explained(record, history, beside.scene.recognised_until(), next.as_ref()),
         next,
         environment: row.environment.clone(),
         destination: row.destination.clone(),
@@ -246,21 +272,23 @@ pub(super) fn action_doc(detail: &Detail, owner: &str, beside: Beside<'_>) -> Ac
     }
 }
 
-/// The explanation, and for what is approved and yet does not leave the reason for it.
-fn explained(record: &ActionRecord, duplicates: usize, adopted: bool, next: Option<&NextDoc>) -> String {
-    let told = explain(record.standing(), &story(record, u32::try_from(duplicates).unwrap_or(u32::MAX), adopted));
-    match next.filter(|n| {
-        record.state() == State::Approved && matches!(n.what.as_str(), "waits_for" | "paused" | "scheduled")
-    }) {
+/// The explanation, and for what waits although nothing of it is in order to be waited for the reason.
+fn explained(record: &ActionRecord, history: History, until: Option<Timestamp>, next: Option<&NextDoc>) -> String {
+    let told = explain(record.standing(), &story(record, history, until));
+    let held = |n: &&NextDoc| match record.state() {
+        State::Approved => matches!(n.what.as_str(), "waits_for" | "paused" | "scheduled"),
+        _ => n.what == "paused",
+    };
+    match next.filter(held) {
         Some(next) => format!("{told} {}", next.text),
         None => told,
     }
 }
 
-/// A line of a list. `asked`: whether the destination can be asked about it.
+/// A line of a list.
 pub(super) fn action_row(
     row: &RowRecord,
-    asked: bool,
+    prospect: &Prospect,
     heaviest: Option<FindingDoc>,
     findings_open: u32,
     now: Timestamp,
@@ -286,13 +314,17 @@ pub(super) fn action_row(
         payload_version: row.payload_version,
         finding: heaviest,
         findings_open,
-        next: row_next(row, asked, now),
+        next: row_next(row, prospect, now),
         asked: row.looks,
-        receipt: row.receipt.as_ref().map(|r| r.text.clone()),
+        receipt: row.receipt.as_ref().map(|r| match &r.by {
+            Some(name) => format!("On {name}’s word: {}", r.text),
+            None => r.text.clone(),
+        }),
     }
 }
 
-fn row_next(row: &RowRecord, asked: bool, now: Timestamp) -> Option<NextDoc> {
+fn row_next(row: &RowRecord, prospect: &Prospect, now: Timestamp) -> Option<NextDoc> {
+    let asked = prospect.asked;
     let doc = |what: &str, at: Option<Timestamp>| {
         Some(NextDoc { what: what.to_owned(), at: at.map(|t| t.to_string()), text: String::new() })
     };
@@ -302,6 +334,13 @@ fn row_next(row: &RowRecord, asked: bool, now: Timestamp) -> Option<NextDoc> {
             doc("scheduled", Some(row.not_before))
         }
         State::Approved if row.after.is_some() => doc("waits_for", None),
+        State::Approved | State::Unknown if prospect.paused.is_some() => {
+            prospect.paused.as_ref().map(|paused| NextDoc {
+                what: "paused".to_owned(),
+                at: paused.until.map(|t| t.to_string()),
+                text: words::paused(&row.destination, paused),
+            })
+        }
         State::Approved => doc("attempt", Some(row.not_before)),
         State::Unknown if !asked => doc("person", None),
         State::ClosedUnknown if !asked => None,
@@ -321,15 +360,14 @@ fn row_next(row: &RowRecord, asked: bool, now: Timestamp) -> Option<NextDoc> {
 /// they are: an agent is the model of somebody else, too.
 pub(crate) fn source_action(
     record: &ActionRecord,
-    asked: bool,
+    prospect: &Prospect,
     filing: Option<&Filing>,
-    duplicates: u32,
-    adopted: bool,
+    history: History,
     now: Timestamp,
 ) -> SourceAction {
     let row = &record.row;
     let declined = record.state() == State::Rejected;
-    let mut story = story(record, duplicates, adopted);
+    let mut story = story(record, history, prospect.recognised_until);
     story.by_word_of = None;
     story.reason = story.reason.filter(|_| !declined);
     let mut receipt = receipt_of(record);
@@ -338,6 +376,7 @@ pub(crate) fn source_action(
         receipt.text = "A person signed that it happened.".to_owned();
         receipt.reference = None;
         story.receipt = Some(receipt.text.clone());
+        story.accepted_by.clone_from(&receipt.by);
     }
     SourceAction {
         id: record.id().to_string(),
@@ -353,7 +392,11 @@ pub(crate) fn source_action(
         revised_by: record.revised_by.map(|id| id.to_string()),
         receipt,
         filing: filing.map(filing_doc),
-        next: row_next(row, asked, now),
+        next: row_next(row, prospect, now).map(|next| match next.what.as_str() {
+            // Whose sign-in is missing, and what the destination said to it, is the owner's.
+            "paused" => NextDoc { text: "It waits: the owner has to see to the destination first.".to_owned(), ..next },
+            _ => next,
+        }),
         explanation: explain(&row.standing, &story),
         created_at: row.created_at.to_string(),
         changed_at: row.changed_at.to_string(),

@@ -1,6 +1,7 @@
 //! The record as a file.
 
 use super::Desk;
+use super::document::kind_name;
 use super::lists::PAGE;
 use crate::failure::Failure;
 use countersign_domain::{State, Timestamp};
@@ -60,13 +61,16 @@ struct Exported {
     revises: Option<String>,
     revised_by: Option<String>,
     receipt: Option<String>,
+    /// `answer`, `lookup`, `late_answer` or `dsn`: the destination's; `person`: somebody's word.
+    receipt_kind: Option<&'static str>,
+    receipt_by: Option<String>,
     created_at: String,
     changed_at: String,
     accepted_at: Option<String>,
 }
 
 /// The columns of the CSV, in order.
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 26] = [
     "id",
     "environment",
     "destination",
@@ -88,6 +92,8 @@ const COLUMNS: [&str; 24] = [
     "revises",
     "revised_by",
     "receipt",
+    "receipt_kind",
+    "receipt_by",
     "created_at",
     "changed_at",
     "accepted_at",
@@ -150,6 +156,8 @@ impl Desk {
             wire_hash: record.wire_hash.map(|h| h.to_string()),
             revises: record.revises.map(|id| id.to_string()),
             revised_by: record.revised_by.map(|id| id.to_string()),
+            receipt_kind: row.receipt.as_ref().map(|r| kind_name(r.kind)),
+            receipt_by: row.receipt.as_ref().and_then(|r| r.by.clone()),
             receipt: row.receipt.map(|r| r.text),
             created_at: row.created_at.to_string(),
             changed_at: row.changed_at.to_string(),

@@ -52,7 +52,10 @@ impl Desk {
         }
         // What went wrong is the last step; the window shows it there.
         match connector.check(&login, self.now(), &|p| steps.step(p)).await {
-            Ok(whoami) => steps.tell_clock(whoami.ahead_seconds),
+            Ok(whoami) => {
+                steps.tell_clock(whoami.ahead_seconds);
+                self.core.destinations.probed(&connector.account());
+            }
             Err(e) => steps.step(Probe { step: e.step, status: ProbeStatus::Failed, text: e.text }),
         }
         Ok(steps.finish())
@@ -66,7 +69,12 @@ impl Desk {
         if form.secret.is_empty() {
             return Err(Failure::bad_input("secret", "is missing"));
         }
-        self.add_destination(&as_file(form)?, &base_dir(form), &handed(form)).await
+        let added = self.add_destination(&as_file(form)?, &base_dir(form), &handed(form)).await?;
+        let (record, _) = self.existing(&added.name).await?;
+        if self.core.destinations.was_probed(&record.account) {
+            self.core.destinations.note_worked(&record.name).await?;
+        }
+        self.full_row(&record).await
     }
 
     /// How long what is approved for it is held.
@@ -90,7 +98,7 @@ impl Desk {
         if self.full_row(&record).await?.repeats_by_itself.is_none() {
             return Err(Failure::bad_input(
                 "name",
-                "recognises no repeat, so nothing is ever repeated there by itself",
+                format!("{name} recognises no repeat, so nothing is ever repeated there by itself"),
             ));
         }
         self.present(&record.environment, "changing a destination").await?;

@@ -8,7 +8,6 @@ use crate::keychain::SANDBOX;
 use crate::view::{ActionPage, Counts, DestinationRow, ErrorDoc, FindingDoc, NotTakenRow, Overview, SearchFilters};
 use countersign_domain::explain::sentence;
 use countersign_domain::payload::EFFECTS;
-use countersign_domain::risk;
 use countersign_domain::{State, Timestamp};
 use countersign_ledger::{Cursor, DestinationRecord, Page, PageFilter, RowRecord, SearchFilter, StateCounts};
 use std::collections::{BTreeSet, HashMap};
@@ -59,6 +58,8 @@ impl FromStr for View {
 }
 
 pub(super) const PAGE: u32 = 200;
+/// No test of it succeeded yet, and nothing was accepted.
+const NOT_TRIED: &str = "not_tried";
 /// How long what was left unknown stays beside what is unknown.
 const LATELY: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rounds of feeding the index before a search: enough for whatever was done without a worker, and bounded.
@@ -188,11 +189,12 @@ impl Desk {
 
     async fn page_doc(&self, page: Page<RowRecord>) -> Result<ActionPage, Failure> {
         let now = self.now();
-        let mut own_domains = HashMap::new();
+        let destinations: HashMap<String, DestinationRecord> =
+            self.ledger().destinations(None).await?.into_iter().map(|d| (d.name.clone(), d)).collect();
         let mut actions = Vec::with_capacity(page.rows.len());
         for row in &page.rows {
             let findings = match row.standing.state {
-                State::Prepared => self.row_findings(row, &mut own_domains).await?,
+                State::Prepared => self.row_findings(row).await?,
                 State::NeedsReview
                 | State::Approved
                 | State::InProgress
@@ -206,29 +208,20 @@ impl Desk {
             };
             let open = findings.iter().filter(|f| f.holds && f.cleared.is_none()).count();
             let heaviest = findings.into_iter().find(|f| matches!(f.weight.as_str(), "look" | "stop"));
-            let asked = self.core.destinations.can_be_asked(row).await;
-            actions.push(document::action_row(row, asked, heaviest, u32::try_from(open).unwrap_or(u32::MAX), now));
+            let prospect = self.core.destinations.prospect(row, None, destinations.get(&row.destination));
+            actions.push(document::action_row(row, &prospect, heaviest, u32::try_from(open).unwrap_or(u32::MAX), now));
         }
         Ok(ActionPage { actions, next: page.next.map(|c| c.to_string()) })
     }
 
-    /// The findings of a line: those of the payload itself. What is on its way elsewhere is looked up when it is opened.
-    async fn row_findings(
-        &self,
-        row: &RowRecord,
-        own_domains: &mut HashMap<String, Vec<String>>,
-    ) -> Result<Vec<FindingDoc>, Failure> {
-        let (payload, conversation) = self.ledger().current(row.id).await?;
-        let Some(email) = payload.email() else { return Ok(Vec::new()) };
-        if !own_domains.contains_key(&row.environment) {
-            own_domains.insert(row.environment.clone(), self.own_domains(&row.environment).await?);
-        }
-        let mut known = self.ledger().known_people(&row.environment, &risk::spellings(&email)).await?;
-        known.own_domains.clone_from(&own_domains[&row.environment]);
-        let mut found = risk::findings(&email, conversation.as_ref(), &known);
-        found.sort_by_key(|f| std::cmp::Reverse(f.weight));
-        let cleared = self.ledger().cleared(row.id).await?;
-        Ok(found.into_iter().map(|f| super::risks::doc(f, row.payload_version, &cleared)).collect())
+    /// The findings of a line: the same as those of the opened action, so that a list never says less than it. Only what
+    /// has to be asked for at the destination waits until somebody opens it.
+    async fn row_findings(&self, row: &RowRecord) -> Result<Vec<FindingDoc>, Failure> {
+        let detail = self.ledger().detail(row.id).await?;
+        let shown = detail.payloads.iter().rev().find(|p| p.version == row.payload_version);
+        let Some(payload) = shown.and_then(|p| p.payload.as_ref()) else { return Ok(Vec::new()) };
+        let around = self.around(&detail, Some(payload)).await?;
+        self.findings_of(&detail, payload, row.payload_version, &around).await
     }
 
     /// Which environment the window shows: the one chosen, else the sandbox while live has nowhere to send to.
@@ -303,6 +296,11 @@ impl Desk {
         if EFFECTS.iter().any(repeats) {
             row.repeats_by_itself = Some(self.core.settings.repeats_by_itself(&record.name).await?);
         }
+        let embedded = record.config.get("embedded") == Some(&serde_json::Value::Bool(true));
+        if row.health == NOT_TRIED && (embedded || self.core.destinations.has_worked(&record.name).await?) {
+            "reachable".clone_into(&mut row.health);
+            row.health_text = self.core.clock_warning(&record.name).unwrap_or_default();
+        }
         Ok(row)
     }
 
@@ -325,7 +323,13 @@ impl Desk {
                 }
                 Some(until) => ("paused", format!("{} Next try {until}.", sentence(&paused.why))),
             },
-            _ => ("reachable", self.core.clock_warning(&record.name).unwrap_or_default()),
+            _ => {
+                let text = format!(
+                    "Nothing was tried yet. Test it: Destinations, or `countersign destination test {}`.",
+                    record.name
+                );
+                (NOT_TRIED, text)
+            }
         };
         DestinationRow {
             name: record.name.clone(),

@@ -9,12 +9,15 @@ use super::risks::PARENT_WITHIN;
 use crate::failure::Failure;
 use countersign_connectors::{Record, Survey};
 use countersign_domain::risk::{Finding, Weight, unfilled};
-use countersign_domain::{ActionId, Payload, PersonId, Sealed};
+use countersign_domain::{ActionId, Payload, PersonId, Sealed, State};
 use countersign_ledger::Detail;
 use serde_json::Value;
 
 /// In whose name it is kept. No person is called that: a name has no slash before it is asked.
 const KEPT_BY: &str = "destination/record";
+/// The record to be touched is not there. Nobody clears it but who makes the record.
+pub(super) const RECORD_MISSING: &str = "record_missing";
+const CONTACT: &str = "crm.contact.upsert";
 
 impl Desk {
     fn kept_by() -> PersonId {
@@ -30,6 +33,24 @@ impl Desk {
     async fn show(&self, id: ActionId, survey: &Survey) -> Result<(), Failure> {
         let text = serde_json::to_string(survey).map_err(|e| Failure::internal(e.to_string()))?;
         Ok(self.ledger().keep_text(id, &Desk::kept_by(), &text, self.now()).await?)
+    }
+
+    /// The action of the same request that makes the record this one touches, while it has not ended without that.
+    async fn maker(&self, detail: &Detail, payload: &Payload) -> Result<Option<ActionId>, Failure> {
+        let (row, wanted) = (&detail.record.row, payload.record());
+        let (Some(request), Some(wanted)) = (&row.request_id, wanted) else { return Ok(None) };
+        for other in self.ledger().actions_of_request(&row.source, request, None).await? {
+            let same_place = other.row.environment == row.environment && other.row.destination == row.destination;
+            if other.id() == row.id || !same_place || other.row.effect != CONTACT || !is_to_come(other.state()) {
+                continue;
+            }
+            let (theirs, _) = self.ledger().current(other.id()).await?;
+            let same = theirs.record().is_some_and(|r| (r.by, r.value) == (wanted.by, wanted.value.clone()));
+            if same && theirs.value()["mode"] != "update_only" {
+                return Ok(Some(other.id()));
+            }
+        }
+        Ok(None)
     }
 
     async fn ask_record(&self, sealed: &Sealed) -> Survey {
@@ -98,8 +119,17 @@ impl Desk {
         }
     }
 
-    pub(super) async fn record_findings(&self, id: ActionId, payload: &Payload) -> Result<Vec<Finding>, Failure> {
-        let mut all = self.shown(id).await?.map_or_else(Vec::new, |survey| findings(&survey, payload));
+    pub(super) async fn record_findings(&self, detail: &Detail, payload: &Payload) -> Result<Vec<Finding>, Failure> {
+        let shown = self.shown(detail.record.id()).await?;
+        let mut all = shown.map_or_else(Vec::new, |survey| findings(&survey, payload));
+        if let Some(missing) = all.iter_mut().find(|f| f.code == RECORD_MISSING)
+            && let Some(maker) = self.maker(detail, payload).await?
+        {
+            missing.text = format!(
+                "There is no such record yet. {maker} of the same request makes it: approve {maker} first. Once that was \
+                 accepted, look at this one again and approve it."
+            );
+        }
         let text = |field: &'static str| Some((field, payload.value()[field].as_str()?));
         let texts = ["subject", "title", "text"].into_iter().filter_map(text);
         all.extend(texts.filter_map(|(field, text)| unfilled(field, text)));
@@ -118,13 +148,27 @@ fn is_the_same(shown: &Survey, now: &Survey) -> bool {
     }
 }
 
+/// Whether its effect may still come, or came a moment ago and is not shown yet.
+fn is_to_come(state: State) -> bool {
+    match state {
+        State::Prepared
+        | State::NeedsReview
+        | State::Approved
+        | State::InProgress
+        | State::Accepted
+        | State::Unknown
+        | State::ClosedUnknown => true,
+        State::Refused | State::GaveUp | State::Rejected | State::Superseded => false,
+    }
+}
+
 fn finding(code: &'static str, field: &str, weight: Weight, holds: bool, text: String) -> Finding {
     Finding { code, field: field.to_owned(), weight, holds, text }
 }
 
 fn findings(survey: &Survey, payload: &Payload) -> Vec<Finding> {
     let value = payload.value();
-    let makes = payload.effect() == "crm.contact.upsert" && value["mode"] != "update_only";
+    let makes = payload.effect() == CONTACT && value["mode"] != "update_only";
     let field = if value.get("match").is_some() { "match" } else { "record" };
     match survey {
         Survey::NothingToAsk => Vec::new(),
@@ -138,7 +182,7 @@ fn findings(survey: &Survey, payload: &Payload) -> Vec<Finding> {
         }
         Survey::Missing => {
             let text = "There is no such record. This can’t be approved before there is.".to_owned();
-            vec![finding("record_missing", field, Weight::Stop, true, text)]
+            vec![finding(RECORD_MISSING, field, Weight::Stop, true, text)]
         }
         Survey::Found(record) => found(record, value, field),
     }

@@ -2,6 +2,7 @@
 //! repeated, and the customer's message as the mailbox has it.
 
 use super::Desk;
+use super::records::RECORD_MISSING;
 use crate::anchor::{self, ADOPTED, Adopted, MAY_HAVE_BEEN_SENT};
 use crate::failure::Failure;
 use crate::related;
@@ -266,13 +267,13 @@ impl Desk {
         }
         match payload.email() {
             Some(email) => all.extend(self.mail_findings(detail, &email, open, around)),
-            None if open => all.extend(self.record_findings(id, payload).await?),
+            None if open => all.extend(self.record_findings(detail, payload).await?),
             None => {}
         }
         all.extend(wrote_again(detail).filter(|_| open || may_go_again(&detail.record.row.standing)));
         let mut cleared = detail.cleared.clone();
-        // Nobody clears it: its time does.
-        cleared.retain(|c| c.code != DAILY_LIMIT);
+        // Nobody clears these: time does, and the record that is made.
+        cleared.retain(|c| c.code != DAILY_LIMIT && c.code != RECORD_MISSING);
         if open && let Some(adopted) = adopted_before(around, detail)? {
             all.push(adopted_finding(&adopted.why));
             // What was said before this adoption says nothing about it.
@@ -309,11 +310,6 @@ impl Desk {
             all.extend(daily_limit(&around.related, self.now()));
         }
         all
-    }
-
-    /// Domains of an environment's senders, each once.
-    pub(super) async fn own_domains(&self, environment: &str) -> Result<Vec<String>, Failure> {
-        Ok(domains_of(&self.ledger().destinations(Some(environment)).await?))
     }
 
     /// What the mailbox said about the conversation this action has now; None where that was not asked yet.

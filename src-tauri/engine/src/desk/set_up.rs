@@ -16,6 +16,7 @@ use countersign_domain::Timestamp;
 use countersign_domain::payload::EFFECTS;
 use countersign_ledger::{Conflict, DestinationRecord, LedgerError, SourceRecord};
 use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -53,6 +54,8 @@ pub struct NotTaken {
     pub reason: Option<String>,
 }
 
+/// The journal's word for a test message that was handed over.
+const TEST_MESSAGE: &str = "test_message";
 /// Journal rows read at a time.
 const JOURNAL_AT_ONCE: u32 = 1000;
 
@@ -126,6 +129,7 @@ fn setup_failure(e: &SetupError) -> Failure {
     let code = match e.code {
         SetupCode::Login => Code::NotPermitted,
         SetupCode::NotPossible => Code::BadInput,
+        SetupCode::Unclear => Code::Unknown,
         SetupCode::Unreachable | SetupCode::Tls | SetupCode::Protocol | SetupCode::Timeout => Code::Refused,
     };
     Failure::new(code, e.text.clone()).at(e.step)
@@ -227,14 +231,20 @@ impl Desk {
         steps.tell_clock(whoami.ahead_seconds);
         let now = self.now();
         self.go_on(&record).await?;
+        self.core.destinations.note_worked(name).await?;
         let mut test = tested(name, account, whoami);
         if let Some(to) = send_to {
             let nonce = hex::encode(random::<16>()?);
-            let sent = place
-                .connector
-                .test_send(&place.login, to, &nonce, now, &|p| steps.step(p))
-                .await
-                .map_err(|e| setup_failure(&e))?;
+            let sent = place.connector.test_send(&place.login, to, &nonce, now, &|p| steps.step(p)).await;
+            let outcome = match &sent {
+                Ok(_) => "accepted",
+                Err(e) if e.code == SetupCode::Unclear => "unknown",
+                Err(_) => "not_sent",
+            };
+            // No action of anybody, and yet something may have left: it is in the record, without the address.
+            let details = json!({ "destination": name, "outcome": outcome });
+            self.ledger().note(TEST_MESSAGE, details, &self.core.owner.0, self.now()).await?;
+            let sent = sent.map_err(|e| setup_failure(&e))?;
             if let Some(files) = sent.files_sent_itself {
                 record.config["files_sent_itself"] = files.into();
                 self.ledger().update_destination(&record, &self.core.owner, now).await?;
@@ -309,6 +319,7 @@ impl Desk {
             self.core.destinations.keep_login(&record, secret).await?;
         }
         self.go_on(&record).await?;
+        self.core.destinations.note_worked(name).await?;
         Ok(DestinationTest { steps: steps.finish(), ..tested(name, account, whoami) })
     }
 

@@ -31,6 +31,11 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// Until when the destination promised to recognise a repeat of it.
+    pub(super) fn recognised_until(&self) -> Option<Timestamp> {
+        self.contract.and_then(|contract| recognised_until(contract, self.record.first_crossed))
+    }
+
     /// What may be said of an approved action that has not crossed from here.
     fn left(&self) -> &'static str {
         if self.adopted { "" } else { "Nothing has left yet." }
@@ -266,15 +271,8 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
             doc("waits_for", None, "Sending is off for this workspace. It waits until you switch it on.".into())
         }
         State::Approved if s.paused.is_some() => {
-            let why = sentence(s.paused.map_or("", |p| p.why.as_str()));
-            let until = s.paused.and_then(|p| p.until);
-            let then = match until {
-                Some(_) => "Tried again by itself",
-                None if s.paused.is_some_and(Paused::by_hand) => "It goes on when you let it",
-                None => "It goes on once a test of it succeeds",
-            };
-            let paused = joined(&format!("{} is paused. {why}", row.destination), s.left());
-            doc("paused", until, format!("{paused} {then}."))
+            let text = s.paused.map(|p| paused(&row.destination, p)).unwrap_or_default();
+            doc("paused", s.paused.and_then(|p| p.until), joined(s.left(), &text))
         }
         State::Approved if s.beside.is_some() => {
             let other = s.beside.map(|id| id.to_string()).unwrap_or_default();
@@ -288,6 +286,23 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
         State::Approved => doc("attempt", Some(s.now), joined(&format!("Waiting for {}.", row.destination), s.left())),
         State::Unknown if s.contract.is_some_and(|c| !c.can_look() && !c.recognises_repeat()) => {
             doc("person", None, "This destination can’t be asked. It stays unknown until you settle it.".into())
+        }
+        State::Unknown if s.paused.is_some_and(|p| s.contract.is_some_and(|c| holds_up(c, p))) => {
+            let text = s.paused.map(|p| paused(&row.destination, p)).unwrap_or_default();
+            let again = match s
+                .contract
+                .filter(|c| c.has_native_key() && row.next_look.is_some())
+                .and_then(Contract::retention)
+            {
+                Some(window) => s.record.first_crossed.map(|at| {
+                    format!(
+                        "Until {} it is then finished under its key by itself; later you decide.",
+                        at.plus(window / 2)
+                    )
+                }),
+                None => None,
+            };
+            doc("paused", s.paused.and_then(|p| p.until), joined(&text, &again.unwrap_or_default()))
         }
         State::ClosedUnknown if s.contract.is_some_and(|c| !c.can_look()) => None,
         State::Unknown | State::ClosedUnknown => match row.next_look {
@@ -313,6 +328,36 @@ pub(super) fn next(s: &Scene<'_>, sending: bool) -> Option<NextDoc> {
         | State::Rejected
         | State::Superseded => None,
     }
+}
+
+/// Until when a destination promised to recognise a repeat of what crossed first at `first_crossed`.
+pub(crate) fn recognised_until(contract: &Contract, first_crossed: Option<Timestamp>) -> Option<Timestamp> {
+    let window = contract.retention().filter(|_| contract.recognises_repeat());
+    window.zip(first_crossed).map(|(window, at)| at.plus(window))
+}
+
+/// Whether a pause keeps an unknown outcome from being cleared up: no repeat is made, and without a login no look tells.
+pub(crate) fn holds_up(contract: &Contract, paused: &Paused) -> bool {
+    let signed_out = paused.until.is_none() && !paused.by_hand();
+    if contract.can_look() { signed_out } else { contract.recognises_repeat() }
+}
+
+/// Why nothing happens at a destination, since when, and what ends that.
+pub(super) fn paused(destination: &str, paused: &Paused) -> String {
+    let (why, since) = (paused.why.trim_end_matches('.'), paused.since);
+    let then = match paused.until {
+        Some(until) => format!("It is tried again by itself at {until}."),
+        None if paused.by_hand() => {
+            return format!(
+                "{destination} is paused since {since}: you paused it. It goes on when you let it (Destinations)."
+            );
+        }
+        None => format!(
+            "Sign in to it anew: Destinations, or `countersign destination login {destination}`. If it was a mistake of its \
+             own, `countersign destination test {destination}` is enough."
+        ),
+    };
+    format!("{destination} is paused since {since}: {why}. {then}")
 }
 
 fn asked(looks: u32) -> String {

@@ -161,7 +161,7 @@ fn bytes(status: StatusCode, body: Vec<u8>) -> Response {
     post,
     path = "/v1/proposals",
     request_body(content = Object, description = "Intake document, version 1", example = json!(openapi::example())),
-    params(("Idempotency-Key" = Option<String>, Header, description = "Optional: the same key and body get the first answer again for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Optional: the same key and body get the first answer again for 24 hours. A string of RFC 8941 (1 to 255 characters; parameters are ignored), or the bare value without spaces and quotes")),
     responses(
         (status = 201, description = "Created, or waiting for review", body = ProposalAnswer),
         (status = 200, description = "Duplicate, draft replaced, late draft or stale", body = ProposalAnswer),

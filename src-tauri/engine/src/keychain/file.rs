@@ -278,6 +278,7 @@ fn tag(key: &[u8], anchor: &Anchor) -> Result<String, Failure> {
 
 fn absent() -> Failure {
     Failure::frozen(
-        "the secrets file of this home is missing or does not hold this ledger; bring it back, or import the recovery export",
+        "the secrets file of this home is missing or does not hold this ledger; put it back, or say `countersign recovery \
+         import FILE` with what `recovery export` wrote",
     )
 }

@@ -341,8 +341,8 @@ impl Keychain {
         self.get(name).await?.ok_or_else(|| {
             Failure::new(
                 Code::Frozen,
-                "the secrets of this ledger are not in the store it was made with; bring them back from the recovery \
-                 export before anything is sent",
+                "the secrets of this ledger are not in the store it was made with; `countersign recovery import FILE` \
+                 takes them back from what `recovery export` wrote",
             )
         })
     }

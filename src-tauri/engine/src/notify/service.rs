@@ -67,6 +67,7 @@ fn name() -> Result<String, &'static str> {
     Ok("the system".to_owned())
 }
 
+/// Why a bubble was not shown: nobody is there who shows them, or who is there did not take it.
 pub(super) fn refused() -> Option<&'static str> {
-    Some(REFUSED)
+    Some(if name().is_ok() { REFUSED } else { NONE })
 }

@@ -181,6 +181,7 @@ export const review: Like<typeof source> = {
     hidden_text: "نص مخفي",
     link_differs: "الرابط يقود إلى مكان آخر",
     html_not_checked: "لم يُتحقق من التنسيق",
+    parts_differ: "الجزآن مختلفان",
     split_reply: "يجيب عن أكثر من رسالة",
     repeated_step: "أُرسل لهذه الخطوة من قبل",
     repeated_record: "يغيّر السجل نفسه",

@@ -181,6 +181,7 @@ export const review: Like<typeof source> = {
     hidden_text: "Versteckter Text",
     link_differs: "Link führt woandershin",
     html_not_checked: "Formatierung nicht geprüft",
+    parts_differ: "Die beiden Teile weichen ab",
     unfilled_placeholder: "Noch auszufüllen",
     split_reply: "Beantwortet mehr als eine Nachricht",
     repeated_step: "Für diesen Schritt schon gesendet",

@@ -179,6 +179,7 @@ export const review = {
     hidden_text: "Hidden text",
     link_differs: "Link leads elsewhere",
     html_not_checked: "Formatting not checked",
+    parts_differ: "The two parts differ",
     unfilled_placeholder: "Still to be filled",
     split_reply: "Answers more than one message",
     repeated_step: "Sent for this step already",

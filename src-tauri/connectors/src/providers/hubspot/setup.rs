@@ -5,7 +5,7 @@ use super::ask::{Unasked, portal_of};
 use super::config::KEY_PROPERTY;
 use crate::mail_api::{Progress, Steps};
 use crate::transport::http::{Credentials, Request};
-use crate::transport::trial::deliver;
+use crate::transport::trial::{NoReply, deliver};
 use crate::{Login, Poised, SetupCode, SetupError, Whoami};
 use countersign_domain::Timestamp;
 use countersign_domain::explain::sentence;
@@ -93,7 +93,7 @@ impl HubSpot {
         // A setting, not anybody's action: whether it was made is read again, whatever the answer was.
         let poised = self.site.approach(request, &Credentials::bearer(&login.secret), at, Value::Null).await;
         let told = match poised {
-            Ok(poised) => deliver(Poised::Http(poised), self.config.site.answer_timeout).await,
+            Ok(poised) => deliver(Poised::Http(poised), self.config.site.answer_timeout).await.map_err(NoReply::answer),
             Err(answer) => Err(answer),
         };
         match self.property(login).await.map_err(|no| unasked(no, "property", &steps))? {

@@ -7,8 +7,8 @@ use crate::mailbox::MailboxError;
 use crate::mailbox::query::{Query, header};
 use crate::mime;
 use crate::transport::smtp::{self, Envelope};
-use crate::transport::trial::deliver;
-use crate::{Poised, Probe, ProbeStatus, Reply, SetupCode, SetupError, TestSend, Whoami};
+use crate::transport::trial::{NoReply, deliver, is_unclear, may_have_gone};
+use crate::{Connector, Poised, Probe, ProbeStatus, Reply, SetupCode, SetupError, TestSend, Whoami};
 use countersign_domain::email::Mailbox;
 use countersign_domain::{Answer, Timestamp};
 use serde_json::Value;
@@ -74,7 +74,7 @@ impl<'a> Steps<'a> {
             SetupCode::Login => {
                 " Check user name and password; some providers want a password of its own for programs."
             }
-            SetupCode::Timeout | SetupCode::Protocol | SetupCode::NotPossible => "",
+            SetupCode::Timeout | SetupCode::Protocol | SetupCode::Unclear | SetupCode::NotPossible => "",
         };
         self.fail(meaning, format!("Sending server: {}.{advice}", answer.words.trim_end_matches('.')))
     }
@@ -189,10 +189,19 @@ pub(super) async fn test_send(
         envelope_id: test.nonce,
     };
     let poised = session.approach(&envelope, Value::Null).await.map_err(|a| steps.smtp(a))?;
-    let reply = deliver(Poised::Smtp(poised), place.config.answer_timeout).await.map_err(|a| steps.smtp(a))?;
-    let answer = match reply {
-        Reply::Smtp(reply) if reply.is(2) => reply.words(),
-        other => return Err(steps.smtp(super::read(&other))),
+    let unclear = |answer: &Answer| {
+        let (code, text) = may_have_gone(&answer.words);
+        steps.fail(code, text)
+    };
+    let answer = match deliver(Poised::Smtp(poised), place.config.answer_timeout).await {
+        Ok(Reply::Smtp(reply)) if reply.is(2) => reply.words(),
+        Ok(other) => {
+            let answer = super::read(&other);
+            let open = is_unclear(place.contract("email.send"), &answer);
+            return Err(if open { unclear(&answer) } else { steps.smtp(answer) });
+        }
+        Err(NoReply::Unclear(answer)) => return Err(unclear(&answer)),
+        Err(NoReply::Unsent(answer)) => return Err(steps.smtp(answer)),
     };
     steps.end(answer.clone());
     let Some((mailbox, noted)) = before else {
@@ -221,7 +230,14 @@ pub(super) async fn test_send(
             sleep(Duration::from_secs(1)).await;
         }
     };
-    let files = watch.await.map_err(|e: MailboxError| steps.imap(e))?;
+    let files = match watch.await {
+        Ok(files) => files,
+        Err(e) => {
+            // It went, whatever became of the look afterwards; only what was to be learnt from it is not known.
+            let _told: SetupError = steps.imap(e);
+            return Ok(TestSend { answer, message_id, files_sent_itself: None });
+        }
+    };
     steps.end(if files { "The provider files the copy itself" } else { "No copy by itself; we file it" }.to_owned());
     Ok(TestSend { answer, message_id, files_sent_itself: Some(files) })
 }

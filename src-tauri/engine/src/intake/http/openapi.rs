@@ -67,6 +67,11 @@ pub(super) struct OutcomeData {
     idempotency_key: Option<String>,
     /// `accepted`, `unknown`, `refused` or `gave_up`.
     state: String,
+    /// What an acceptance rests on: `answer`, `lookup`, `late_answer` and `dsn` are the destination's proof, `person` is a
+    /// person's signed word. Null for every other outcome.
+    receipt_kind: Option<String>,
+    /// Whether the outcome is a person's signed word: that it happened, or that it did not.
+    by_persons_word: bool,
     /// The destination's own reference, if it gave one that is no address.
     receipt_id: Option<String>,
     at: String,

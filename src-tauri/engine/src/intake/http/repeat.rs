@@ -17,6 +17,9 @@ use std::time::Duration;
 /// How long a key is remembered.
 pub(super) const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const LONGEST: usize = 255;
+const NO_KEY: &str = "1 to 255 printable ASCII characters are expected: in double quotes, or without spaces and quotes";
+const NO_STRING: &str = "what begins with a double quote must be a string of RFC 8941: closed, printable ASCII, with a \
+    backslash before each double quote and backslash, and nothing but parameters behind it";
 
 /// A finished answer, to be given again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,20 +114,25 @@ impl Repeats {
     }
 }
 
-/// The key of a request: a quoted structured-field string, or the bare value that most clients send.
+/// The key of a request. The draft wants a string of RFC 8941 (an `sf-item`), whose parameters mean nothing to us and are
+/// ignored as section 2 of the RFC tells; most clients send the bare value, which is taken as it is.
 pub(super) fn key_of(headers: &HeaderMap) -> Option<Result<String, &'static str>> {
     let mut all = headers.get_all("idempotency-key").iter();
     let first = all.next()?;
     if all.next().is_some() {
         return Some(Err("the header occurs twice"));
     }
-    let bare = first.to_str().unwrap_or_default().trim();
-    let key = match bare.strip_prefix('"') {
-        Some(rest) => rest.strip_suffix('"').unwrap_or_default(),
-        None => bare,
+    let value = first.as_bytes().trim_ascii();
+    let key = if value.starts_with(b"\"") {
+        match sfv::Parser::new(value).parse::<sfv::Item>() {
+            Ok(item) => item.bare_item.as_string().map(|text| text.as_str().to_owned()),
+            Err(_) => return Some(Err(NO_STRING)),
+        }
+    } else {
+        let plain = |b: &u8| (0x21..=0x7e).contains(b) && *b != b'"';
+        std::str::from_utf8(value).ok().filter(|text| text.as_bytes().iter().all(|b| plain(b))).map(str::to_owned)
     };
-    let fine = !key.is_empty() && key.len() <= LONGEST && key.bytes().all(|b| (0x21..=0x7e).contains(&b) && b != b'"');
-    Some(if fine { Ok(key.to_owned()) } else { Err("1 to 255 printable ASCII characters without spaces are expected") })
+    Some(key.filter(|key| (1..=LONGEST).contains(&key.len())).ok_or(NO_KEY))
 }
 
 #[cfg(test)]
@@ -214,7 +222,32 @@ mod tests {
         };
         assert_eq!(read("\"8e03978e-40d5\""), Ok("8e03978e-40d5".to_owned()));
         assert_eq!(read("8e03978e-40d5"), Ok("8e03978e-40d5".to_owned()));
-        for bad in ["\"\"", "\"open", "two words", ""] {
+        // RFC 8941, sections 3.3 and 3.3.3: blanks and escapes are part of a string, parameters are not.
+        for (value, key) in [
+            ("\"order 17, second part\"", "order 17, second part"),
+            (r#""a \"b\" \\ c""#, r#"a "b" \ c"#),
+            ("\"k1\";v=1;who=\"shop;bot\";x", "k1"),
+            ("  \"k1\" ", "k1"),
+            ("\" \"", " "),
+        ] {
+            assert_eq!(read(value), Ok(key.to_owned()), "{value}");
+        }
+        assert_eq!(read(&format!("\"{}\"", "x".repeat(255))), Ok("x".repeat(255)));
+        let long = format!("\"{}\"", "x".repeat(256));
+        let wrong = [
+            "\"\"",
+            "\"open",
+            "two words",
+            "",
+            "\"a\", \"b\"",
+            "\"a\" b",
+            r#""a\b""#,
+            "\"a\tb\"",
+            "a\"b",
+            "\"a\";",
+            &long,
+        ];
+        for bad in wrong {
             assert!(read(bad).is_err(), "{bad}");
         }
         assert!(key_of(&HeaderMap::new()).is_none());

@@ -36,7 +36,7 @@ pub fn run() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if let Some(why) = start::refusal(start::automated(), start::display()) {
+    if let Some(why) = start::refusal(start::automated(), start::display(), start::FOR_TESTS) {
         eprintln!("{why}");
         return ExitCode::from(4);
     }

@@ -75,10 +75,13 @@ pub(crate) fn bus_name(options: &Options) -> String {
     }
 }
 
-/// Why the window cannot start at all, if so.
-pub(crate) fn refusal(automated: bool, display: bool) -> Option<&'static str> {
+/// Whether another program may press the buttons of this build: the window's own tests need it, and nobody else gets it.
+pub(crate) const FOR_TESTS: bool = cfg!(any(debug_assertions, feature = "window-tests"));
+
+/// Why the window cannot start at all, if so. `for_tests`: what kind of build it is, [`FOR_TESTS`].
+pub(crate) fn refusal(automated: bool, display: bool, for_tests: bool) -> Option<&'static str> {
     // Whoever starts a program under window automation can press every button in it, "approve" among them.
-    if automated && !cfg!(any(debug_assertions, feature = "window-tests")) {
+    if automated && !for_tests {
         return Some(
             "TAURI_WEBVIEW_AUTOMATION is set, so another program could press the buttons. This build refuses to start that way.",
         );
@@ -149,9 +152,19 @@ mod tests {
 
     #[test]
     fn without_a_display_the_command_line_is_pointed_to() {
-        assert!(refusal(false, false).is_some_and(|why| why.contains("countersign")));
-        assert_eq!(refusal(false, true), None);
-        // In a debug build automation is allowed: the window's own tests need it.
-        assert_eq!(refusal(true, true).is_some(), !cfg!(debug_assertions) && !cfg!(feature = "window-tests"));
+        for for_tests in [true, false] {
+            assert!(refusal(false, false, for_tests).is_some_and(|why| why.contains("countersign")));
+            assert_eq!(refusal(false, true, for_tests), None);
+        }
+    }
+
+    #[test]
+    fn a_build_that_is_handed_out_refuses_to_start_under_window_automation() {
+        for display in [true, false] {
+            let why = refusal(true, display, false);
+            assert!(why.is_some_and(|why| why.contains("TAURI_WEBVIEW_AUTOMATION")), "{why:?}");
+        }
+        assert_eq!(refusal(true, true, true), None, "the window's own tests are let in");
+        assert_eq!(FOR_TESTS, cfg!(debug_assertions) || cfg!(feature = "window-tests"));
     }
 }

@@ -23,6 +23,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// A home with a passphrase and a mailbox in live that nobody speaks to; its desk is unlocked.
 async fn live(scratch: &Scratch) -> (Desk, Intake, Passphrase) {
+    live_at(scratch, "127.0.0.1:2525").await
+}
+
+pub(crate) async fn live_at(scratch: &Scratch, smtp: &str) -> (Desk, Intake, Passphrase) {
     let passphrase = Passphrase::new("correct horse battery").expect("long enough");
     let home = Home::at(scratch.join("home"));
     let secrets = SecretsChoice::Memory(MemoryStore::default());
@@ -42,7 +46,7 @@ async fn live(scratch: &Scratch) -> (Desk, Intake, Passphrase) {
     desk.unlock(Some(&passphrase)).await.expect("the right one");
     let file = format!(
         "name = \"live-mailbox\"\nkind = \"mailbox\"\nenvironment = \"live\"\n[mailbox]\nfrom = [\"{ADDRESS}\"]\n\
-         smtp = \"smtp+plain://127.0.0.1:2525\"\nusername = \"{ADDRESS}\"\n"
+         smtp = \"smtp+plain://{smtp}\"\nusername = \"{ADDRESS}\"\n"
     );
     desk.add_destination(&file, &scratch.join(""), &LoginSecret::new(PASSWORD)).await.expect("added");
     desk.add_source("bot", LIVE, &["email.send".into()], &["live-mailbox".into()], false).await.expect("allowed");
@@ -50,13 +54,13 @@ async fn live(scratch: &Scratch) -> (Desk, Intake, Passphrase) {
     (desk, intake, passphrase)
 }
 
-async fn propose(intake: &Intake, source: &str, document: &Value) -> ActionId {
+pub(crate) async fn propose(intake: &Intake, source: &str, document: &Value) -> ActionId {
     let source = intake.by_name(source).await.expect("it is known");
     let answer = intake.propose(&source, document.to_string().as_bytes()).await.expect("well formed");
     answer.actions[0].id.as_deref().expect("an action").parse().expect("a number")
 }
 
-fn to_live(request: &str) -> Value {
+pub(crate) fn to_live(request: &str) -> Value {
     let mut document = email(&format!("evt-{request}"), request, ROBIN);
     document["actions"][0]["destination"] = json!("live-mailbox");
     document

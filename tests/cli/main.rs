@@ -8,6 +8,7 @@ mod intake;
 mod kinds;
 mod outcomes;
 mod parents;
+mod presence;
 mod refusals;
 mod renewals;
 mod restored;

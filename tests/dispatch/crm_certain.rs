@@ -4,8 +4,8 @@
 use crate::crm::{Crm, MINUTE, contact, deal};
 use countersign_domain::{State, Verdict};
 use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
-use countersign_sandbox::Point;
-use countersign_sandbox::api::{Acts, ApiFault, ApiSays};
+use countersign_sandbox::api::{Acts, ApiFault, ApiSays, On};
+use countersign_sandbox::{Point, Times};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,6 +175,27 @@ async fn r20_what_is_not_found_with_a_token_of_another_account_is_no_absence() {
     });
     crm.go_on(&dispatcher, 8, 240 * MINUTE).await;
     assert_eq!((crm.office.state(id).await, crm.effects(id).await), (State::Accepted, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r16_a_deal_that_cannot_be_read_before_it_is_changed_is_left_alone_and_no_attempt_is_counted() {
+    for fault in [ApiFault::refuses(500), ApiFault::portal(502), ApiFault::resets_before_acting()] {
+        let crm = Crm::new().await;
+        let id = crm.one("r1", "crm.deal.update", deal(json!({}))).await;
+        crm.approve(&[id]).await;
+        let deals = On::Path("/crm/objects/2026-03/deals/".to_owned());
+        crm.api.set_fault(fault.clone().on(deals), Times::Always);
+        let (dispatcher, before) = (crm.office.dispatcher().await, crm.api.writes().len());
+        dispatcher.tick().await;
+        let record = crm.office.core.ledger.action(id).await.unwrap().unwrap();
+        assert_eq!((record.state(), record.standing().attempts), (State::Approved, 0), "{fault:?}");
+        let doc = crm.office.doc(id).await;
+        assert!(doc.attempts[0].evidence.to_string().contains("situation:cannot_ask"), "{fault:?}: {:?}", doc.attempts);
+        assert_eq!((crm.api.writes().len() - before, crm.api.effects().len()), (0, 0), "{fault:?}");
+        crm.api.clear_faults();
+        crm.go_on(&dispatcher, 2, 2 * MINUTE).await;
+        assert_eq!((crm.office.state(id).await, crm.api.effects().len()), (State::Accepted, 1), "{fault:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,12 @@
 //! Unknown outcomes: when they are asked about, and when a person may say that nothing happened.
 
 use crate::field::alter;
+use crate::http::Branch;
 use crate::office::{MAILBOX, Office, Setup};
 use countersign_domain::{ActionId, State, Verdict};
-use countersign_engine::{Code, Dispatcher};
+use countersign_engine::{Code, Dispatcher, Frozen, SANDBOX};
+use countersign_sandbox::api::ApiFault;
+use countersign_sandbox::apps::resend::Resend;
 use countersign_sandbox::{Fault, Times};
 use std::time::Duration;
 
@@ -107,4 +110,34 @@ async fn those_that_cannot_be_looked_for_let_the_others_have_their_turn() {
         dispatcher.tick().await;
     }
     assert!(office.doc(last).await.lookups.len() > before, "it was looked for");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r18_with_sending_off_or_frozen_nothing_in_doubt_is_finished_by_itself_or_by_a_person() {
+    for frozen in [false, true] {
+        let senders = "from = [\"Shop Support <support@shop.example>\"]\n";
+        let b = Branch::of("resend", senders, "re_good_key", Box::new(Resend::new("re_good_key"))).await;
+        let (core, now) = (&b.office.core, b.office.clock.now());
+        b.api.set_fault(ApiFault::portal(504), Times::Always);
+        let id = b.approved("r1").await;
+        b.tick().await;
+        assert_eq!((b.state(id).await, b.api.writes().len()), (State::Unknown, 2), "repeated once at once");
+        b.api.clear_faults();
+        match frozen {
+            true => core.freeze(Frozen::ByHand, "Noor").await.expect("it freezes"),
+            false => core.settings.set_sending(SANDBOX, false, &core.owner, None, now).await.expect("off"),
+        }
+        b.later(11 * MINUTE);
+        let before = b.api.connections();
+        b.tick().await;
+        let barred = b.dispatcher.finish(id).await.expect_err("a person cannot either");
+        assert_eq!(barred.code, Code::Conflict, "{barred}");
+        assert_eq!((b.state(id).await, b.api.connections() - before), (State::Unknown, 0), "frozen: {frozen}");
+        match frozen {
+            true => b.office.desk.unfreeze(false).await.expect("it is lifted"),
+            false => core.settings.set_sending(SANDBOX, true, &core.owner, None, now).await.expect("on"),
+        }
+        assert_eq!(b.dispatcher.finish(id).await.expect("now it is").state, State::Accepted);
+        assert_eq!((b.effects(), b.api.writes().len()), (1, 3));
+    }
 }

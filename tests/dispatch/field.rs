@@ -3,7 +3,7 @@
 use crate::office::{Office, Setup};
 use countersign_domain::State;
 use countersign_engine::{Code, Dispatcher};
-use countersign_sandbox::{Fault, Habits, Point, Protocol, Release, Times};
+use countersign_sandbox::{Fault, Habits, ImapStage, Misbehaviour, Point, Protocol, Release, Times};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -250,6 +250,27 @@ async fn r16_what_cannot_be_asked_is_not_sent_and_counts_no_attempt() {
     dispatcher.tick().await;
     assert_eq!(office.state(id).await, State::Accepted);
     assert_eq!(office.effects(id).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r16_where_the_look_works_and_the_situation_cannot_be_read_nothing_is_sent_and_no_attempt_counted() {
+    let office = Office::new().await;
+    let id = office.approved("r1").await;
+    // The look finds nothing of ours to read. Whether the customer wrote again is in what came after their message.
+    let answer = Misbehaviour::No { text: "[UNAVAILABLE] cannot read now".to_owned() };
+    let unreadable = Fault::Imap { at: ImapStage::Fetch, folder: Some("INBOX".to_owned()), taken: false, answer };
+    office.sandbox.set_fault(unreadable, Times::Always);
+    let dispatcher = office.dispatcher().await;
+    dispatcher.tick().await;
+    let record = office.core.ledger.action(id).await.unwrap().unwrap();
+    assert_eq!((record.state(), record.standing().attempts), (State::Approved, 0));
+    let doc = office.doc(id).await;
+    assert!(doc.attempts[0].evidence.to_string().contains("situation:cannot_ask"), "{:?}", doc.attempts);
+    assert_eq!((office.effects(id).await, office.sandbox.connections(Protocol::Smtp)), (0, 0));
+    office.sandbox.clear_faults();
+    office.later(2 * MINUTE);
+    dispatcher.tick().await;
+    assert_eq!((office.state(id).await, office.effects(id).await), (State::Accepted, 1));
 }
 
 /// Changes the file as somebody with an editor would.

@@ -4,7 +4,10 @@ use crate::office::Office;
 use countersign_domain::{ActionId, State};
 use countersign_engine::anchor::MAY_HAVE_BEEN_SENT;
 use countersign_engine::copies::restore;
-use countersign_engine::{Code, Core, Desk, Dispatcher, Frozen};
+use countersign_engine::keychain::Anchor;
+use countersign_engine::{
+    Code, Core, Desk, Dispatcher, Frozen, Keychain, MemoryStore, OpenArgs, SecretsChoice, Surface,
+};
 use countersign_sandbox::Protocol;
 use std::path::{Path, PathBuf};
 
@@ -207,4 +210,51 @@ async fn r27_a_ledger_from_before_an_undo_does_not_bring_the_approval_back() {
     let held = Dispatcher::start(core.clone()).await.unwrap().until_idle().await;
     assert_eq!(held.code(), Some(Code::Frozen));
     assert_eq!(office.sandbox.effects().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f10_the_same_folder_on_another_machine_freezes_as_a_copy() {
+    use sha2::Digest as _;
+    let office = Office::new().await;
+    let id = office.approved("r1").await;
+    let keychain = &office.core.keychain;
+    let anchor = keychain.anchor().await.expect("readable").expect("a home has one");
+    // What a computer of another machine id would have written for this folder.
+    let folder = office.home().dir().canonicalize().expect("it is there");
+    let place = format!("countersign/place/v1\n{}\n{}", "0123456789abcdef0123456789abcdef", folder.display());
+    let place = hex::encode(sha2::Sha256::digest(place));
+    keychain.set_anchor(&Anchor { place, ..anchor }).await.expect("written");
+    let dispatcher = office.dispatcher().await;
+    assert_eq!(dispatcher.until_idle().await.code(), Some(Code::Frozen));
+    assert_eq!(office.core.frozen().await.expect("readable"), Some(Frozen::Copied));
+    assert_eq!((office.state(id).await, office.sandbox.connections(Protocol::Smtp)), (State::Approved, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r27_without_the_ledgers_own_secret_nothing_is_adopted() {
+    let office = Office::new().await;
+    let id = office.approved("r1").await;
+    let anchor = office.core.keychain.anchor().await.expect("readable").expect("a home has one");
+    // A store that knows the ledger's place and head, and has secrets that its keys were not made with.
+    let secrets = SecretsChoice::Memory(MemoryStore::default());
+    let owner = &office.core.owner;
+    let made = Keychain::create(&secrets, office.core.ledger.id(), owner, None).await.expect("other secrets");
+    made.keychain.set_anchor(&anchor).await.expect("written");
+    let (clock, surface) = (office.clock.clone(), Surface::Window);
+    let open = OpenArgs { secrets: Some(secrets), clock, surface, ..OpenArgs::new(office.home()) };
+    let core = Core::open(open).await.expect("it opens");
+    core.freeze(Frozen::RolledBack, "worker").await.expect("it freezes");
+    let head = core.ledger.head().await.expect("a head");
+    let refused = Desk::new(core.clone()).unfreeze(true).await.expect_err("it is another secret");
+    assert_eq!((refused.code, refused.code.exit()), (Code::Frozen, 8), "{refused}");
+    assert!(refused.message.contains("recovery export"), "{refused}");
+    assert_eq!(core.frozen().await.expect("readable"), Some(Frozen::RolledBack));
+    assert_eq!(core.ledger.head().await.expect("a head"), head, "nothing was written");
+    assert_eq!(core.ledger.setting("adopted").await.expect("readable"), None);
+    assert_eq!(core.keychain.anchor().await.expect("readable"), Some(anchor));
+    assert_eq!(Dispatcher::start(core).await.expect("it starts, frozen").until_idle().await.code(), Some(Code::Frozen));
+    assert_eq!((office.state(id).await, office.sandbox.connections(Protocol::Smtp)), (State::Approved, 0));
+    // With its own secrets it is.
+    adopt(&office.core).await;
+    assert_eq!(office.core.frozen().await.expect("readable"), None);
 }

@@ -9,34 +9,46 @@ use testkit::{Cli, Scratch, wait};
 
 const PASSWORD: &str = "a \"quoted\" secret";
 const PASSPHRASE: &str = "correct horse battery";
-const AT_WORK: &str = "2026-11-02T09:16:00Z";
-const LATER: &str = "2026-11-02T09:40:00Z";
+pub(crate) const AT_WORK: &str = "2026-11-02T09:16:00Z";
+pub(crate) const LATER: &str = "2026-11-02T09:40:00Z";
 
-struct Desk {
-    cli: Cli,
-    dir: Scratch,
+pub(crate) struct Desk {
+    pub(crate) cli: Cli,
+    pub(crate) dir: Scratch,
     runtime: tokio::runtime::Runtime,
-    sandbox: Sandbox,
-    id: String,
-    key: String,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) id: String,
+    pub(crate) key: String,
 }
 
 impl Desk {
     /// A home with one approved reply.
-    fn new() -> Desk {
+    pub(crate) fn new() -> Desk {
+        Desk::with(Setup::default())
+    }
+
+    pub(crate) fn with(setup: Setup) -> Desk {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let sandbox = runtime.block_on(Sandbox::start(Config::in_memory(&[(SUPPORT, PASSWORD)]))).unwrap();
         let dir = Scratch::new("");
         let secrets = format!("file:{}", dir.join("secrets").display());
         let cli = Cli::new(dir.join("home")).with_args(&["--secrets", &secrets]).with_passphrase(PASSPHRASE);
         cli.ok(&["init", "--owner", "Noor Brackley", "--sandbox", "--now", AT_WORK]);
-        let file = dir.write("mailbox.toml", destination_file(&sandbox, Setup::default()));
+        let file = dir.write("mailbox.toml", destination_file(&sandbox, setup));
         let add = ["destination", "add", file.to_str().unwrap(), "--now", AT_WORK];
         cli.run_secret(&add, "--secret-fd", PASSWORD).expect(0);
         let add = ["source", "add", "inbox-agent", "--environment", "sandbox", "--effects", "email.reply"];
         cli.ok(&[&add[..], &["--destinations", MAILBOX, "--now", AT_WORK]].concat());
-        sandbox.deliver(SUPPORT, customers_message("r1", &[ROBIN]).as_bytes());
-        let document = proposal("r1", &[ROBIN]).to_string();
+        let mut desk = Desk { cli, dir, runtime, sandbox, id: String::new(), key: String::new() };
+        (desk.id, desk.key) = desk.approved("r1", ROBIN);
+        desk
+    }
+
+    /// A reply, proposed and approved: its id and its idempotency key.
+    pub(crate) fn approved(&self, request: &str, to: &str) -> (String, String) {
+        let cli = &self.cli;
+        self.sandbox.deliver(SUPPORT, customers_message(request, &[to]).as_bytes());
+        let document = proposal(request, &[to]).to_string();
         let propose = ["propose", "-", "--source", "inbox-agent", "--now", AT_WORK];
         let answer = cli.run_input(&propose, document.as_bytes()).expect(0).json();
         let id = answer["actions"][0]["id"].as_str().unwrap().to_owned();
@@ -52,19 +64,29 @@ impl Desk {
             }
         }
         cli.ok(&approve);
-        Desk { cli, dir, runtime, sandbox, id, key }
+        (id, key)
     }
 
-    fn show(&self, now: &str) -> Value {
+    pub(crate) fn show(&self, now: &str) -> Value {
         self.cli.ok(&["show", &self.id, "--now", now])
     }
 
-    fn effects(&self) -> usize {
-        self.sandbox.effects_with_header("X-Countersign-Key", &self.key).len()
+    pub(crate) fn effects(&self) -> usize {
+        self.effects_of(&self.key)
+    }
+
+    pub(crate) fn effects_of(&self, key: &str) -> usize {
+        self.sandbox.effects_with_header("X-Countersign-Key", key).len()
+    }
+
+    /// Copies of the first reply in Sent.
+    pub(crate) fn copies(&self) -> usize {
+        let sent = self.sandbox.mailbox(SUPPORT, "Sent");
+        sent.iter().filter(|m| String::from_utf8_lossy(&m.bytes).contains(&self.key)).count()
     }
 
     /// Dispatches until the named step, then kills the process there. Proof of the step: it wrote its name itself.
-    fn kill_at(&self, step: &str) {
+    pub(crate) fn kill_at(&self, step: &str) {
         let told: PathBuf = self.dir.join(&format!("stopped-{step}"));
         let env = vec![
             ("COUNTERSIGN_STOP_AT".into(), step.into()),
@@ -111,9 +133,7 @@ fn r26_killed_at_every_step_the_state_is_right_and_there_is_at_most_one_effect()
         assert_eq!(doc["state"], end, "{step}");
         assert_eq!(desk.effects(), effects_in_the_end, "{step}");
         if end == "accepted" {
-            let sent = desk.sandbox.mailbox(SUPPORT, "Sent");
-            let copies = sent.iter().filter(|m| String::from_utf8_lossy(&m.bytes).contains(&desk.key)).count();
-            assert_eq!(copies, 1, "{step}: the copy is in Sent once");
+            assert_eq!(desk.copies(), 1, "{step}: the copy is in Sent once");
         }
         desk.cli.run(&["verify", "--now", LATER]).expect(0);
         let Desk { runtime, sandbox, .. } = desk;

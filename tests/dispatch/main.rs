@@ -2,6 +2,7 @@
 
 mod adopted;
 mod automatic;
+mod broken_off;
 mod crm;
 mod crm_certain;
 mod doubt;
@@ -15,6 +16,7 @@ mod later;
 mod moved_on;
 mod oauth;
 mod office;
+mod races;
 mod recipients;
 mod schedule;
 mod secrets;

@@ -1,9 +1,9 @@
 //! Split or repeated replies: a second message to the same thread or person waits for a person who saw the first.
 
-use crate::office::{MAILBOX, Office, ROBIN, SUPPORT, customers_message, proposal};
-use countersign_domain::{ActionId, State};
-use countersign_engine::Code;
+use crate::office::{MAILBOX, Office, ROBIN, SUPPORT, Setup, customers_message, proposal};
+use countersign_domain::{ActionId, Approval, Conversation, Signable, State, Wire};
 use countersign_engine::view::FindingDoc;
+use countersign_engine::{Code, SANDBOX};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -109,4 +109,53 @@ async fn r16_a_touch_of_an_old_message_is_no_new_one() {
     assert_eq!(hand_in(&office, &again).await, [first]);
     dispatcher.tick().await;
     assert_eq!((office.state(second).await, office.effects(second).await), (State::Accepted, 1), "{MAILBOX}");
+}
+
+/// A signature under it as it stands, not stored yet.
+async fn signed(office: &Office, id: ActionId) -> (Approval, Wire) {
+    let core = &office.core;
+    let secret = core.ledger_secret().await.expect("a secret");
+    let s = core.ledger.signable(id, &secret).await.expect("it can be signed");
+    let (_, connector) = core.destinations.connector(MAILBOX).await.expect("it is there");
+    let (told, now) = (s.detail.conversation.as_ref(), office.clock.now());
+    let wire = connector.render(&s.sealed, &s.idempotency_key, told, now).expect("it can be sent");
+    let what = Signable {
+        key: s.sealed.key().clone(),
+        payload_version: s.sealed.version(),
+        payload_hash: s.sealed.hash(),
+        wire_hash: wire.hash(),
+        account: s.account,
+        conversation: told.map(Conversation::hash),
+    };
+    let signer = core.signer(SANDBOX, None).await.expect("a key");
+    let (person, device) = (&signer.person, &signer.device);
+    let approval = Approval::sign(&what, s.sealed.hash(), person, device, s.sequence, now, now.plus(3 * DAY));
+    (approval.expect("it is the current one"), wire)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r16_of_two_replies_approved_at_once_the_second_waits_for_a_person_when_the_first_has_gone() {
+    // Without IMAP there is no Sent folder to ask: our own ledger alone knows.
+    let office = Office::with(Setup { imap: false, ..Setup::default() }).await;
+    let first = hand_in(&office, &proposal("r1", &[ROBIN])).await[0];
+    let second = hand_in(&office, &with_step(proposal("r1", &[ROBIN]), "evt-2", "second-reply")).await[0];
+    // Two people at two windows: each looked before the other one's decision was stored.
+    let (approval, wire) = signed(&office, second).await;
+    office.approve(first).await;
+    let now = office.clock.now();
+    office.core.ledger.approve(second, &approval, &wire, 1, now, false, now).await.expect("it is stored");
+    assert_eq!((office.state(first).await, office.state(second).await), (State::Approved, State::Approved));
+    office.later(Duration::from_secs(1));
+    let dispatcher = office.dispatcher().await;
+    dispatcher.tick().await;
+    assert_eq!((office.state(first).await, office.effects(first).await), (State::Accepted, 1));
+    let held = office.doc(second).await;
+    assert_eq!((held.state.as_str(), office.sandbox.effects().len()), ("needs_review", 1));
+    assert!(held.reason.as_deref().unwrap_or_default().contains(&first.to_string()), "{:?}", held.reason);
+    // With the first one in view a person may still want it.
+    office.desk.confirm(second, None, None).await.expect("it can be confirmed");
+    assert_eq!(open(&office, second).await.len(), 1);
+    office.approve(second).await;
+    dispatcher.tick().await;
+    assert_eq!((office.state(second).await, office.effects(second).await), (State::Accepted, 1));
 }

@@ -201,6 +201,21 @@ on_both!(r18_the_kill_switch_and_a_freeze_stop_claims_and_crossings, async |s: S
     s.cross(&claim).await;
 });
 
+on_both!(r18_the_kill_switch_and_a_freeze_bar_a_repeat_of_what_is_in_doubt, async |s: Stage| {
+    let id = s.unknown("req-1").await;
+    let (w, reach) = (worker("w1"), ["support".to_owned()]);
+    for (key, barred, free) in [("sending/live", "off", "on"), ("frozen", "restored", "")] {
+        s.ledger.set_setting(key, barred, "Noor", s.now()).await.expect("set");
+        let claimed = s.ledger.claim_repeat(id, &s.request(&w, &reach, Some(id))).await;
+        assert!(matches!(claimed, Ok(Claimed::None)), "{key}: {claimed:?}");
+        assert_eq!(s.state(id).await, State::Unknown, "{key}");
+        s.ledger.set_setting(key, free, "Noor", s.now()).await.expect("set back");
+    }
+    let claimed = s.ledger.claim_repeat(id, &s.request(&w, &reach, Some(id))).await;
+    assert!(matches!(claimed, Ok(Claimed::Claimed(_))), "{claimed:?}");
+    s.holds().await;
+});
+
 on_both!(r16_a_changed_situation_leads_to_needs_review_before_the_crossing_only, async |s: Stage| {
     let id = s.approved("req-1").await;
     let claim = s.claim(id).await;

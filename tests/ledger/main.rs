@@ -4,10 +4,12 @@
 mod claim;
 mod decide;
 mod directory;
+mod durable;
 mod files;
 mod insights;
 mod phases;
 mod plans;
+mod races;
 mod receive;
 mod reconcile;
 mod records;

@@ -14,6 +14,7 @@ pub mod proxy;
 pub mod scratch;
 pub mod session;
 pub mod tls;
+pub mod trace;
 pub mod wait;
 pub mod window;
 

@@ -99,6 +99,21 @@ fn r21_a_repeat_by_itself_only_in_the_first_half_of_the_window_and_by_a_person_i
 }
 
 #[test]
+fn r25_what_recognises_a_repeat_by_the_request_alone_is_repeated_by_a_person_only() {
+    for family in ["conditional_create", "one_shot"] {
+        let c = contract(&format!("family = \"{family}\"\nretention_hours = 24\nlookup = \"get\""));
+        assert!(person_may_repeat(&c, at(0), at(DAY - 1)), "{family}");
+        assert!(!may_repeat_by_itself(&c, at(0), at(0)), "{family}");
+        let by_itself = plan(&c, at(0), at(0), 0, true, true, at(60));
+        assert_eq!(by_itself, Plan::Look { at: next_look(at(0), 0).unwrap() }, "{family}");
+    }
+    for family in ["replay", "refuse", "resume"] {
+        let native = contract(&format!("family = \"{family}\"\nretention_hours = 24"));
+        assert!(may_repeat_by_itself(&native, at(0), at(0)), "{family}");
+    }
+}
+
+#[test]
 fn f40_a_clock_that_was_set_back_leaves_no_window_open() {
     assert_eq!(window_time(at(1000), at(0)), Some(at(1000)));
     assert_eq!(window_time(at(1000), at(1030)), Some(at(1030)), "corrected a little: what has been is the floor");

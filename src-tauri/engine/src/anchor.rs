@@ -155,10 +155,13 @@ impl Adopted {
 
 /// Digest of this machine and the home's real path.
 pub(crate) fn place(home: &Home) -> String {
-    let dir = home.dir().canonicalize().unwrap_or_else(|_| home.dir().to_path_buf());
+    place_of(&machine(), &home.dir().canonicalize().unwrap_or_else(|_| home.dir().to_path_buf()))
+}
+
+fn place_of(machine: &str, dir: &Path) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"countersign/place/v1\n");
-    hasher.update(machine());
+    hasher.update(machine);
     hasher.update(b"\n");
     hasher.update(dir.as_os_str().as_encoded_bytes());
     hex::encode(hasher.finalize())
@@ -331,4 +334,16 @@ pub(crate) fn adopted(stored: Option<&str>) -> Result<Option<Adopted>, Failure> 
         serde_json::from_str(text).map_err(|_| Failure::integrity("the record of what was adopted cannot be read"))
     };
     stored.map(read).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f10_the_same_folder_on_another_machine_is_another_place() {
+        let dir = std::env::temp_dir().canonicalize().expect("it is there");
+        assert_ne!(place_of("0123456789abcdef", &dir), place_of("fedcba9876543210", &dir));
+        assert_eq!(place(&Home::at(&dir)), place_of(&machine(), &dir), "this machine is in it");
+    }
 }

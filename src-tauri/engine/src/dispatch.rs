@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::late::Late;
 use crate::related::{Means, means, was_shown};
 use crate::repeat::Asked;
-use crate::testpoint::testpoint;
+use crate::testpoint::{slept, testpoint};
 use crate::unwritten::{Ending, Endings};
 use countersign_connectors::{BootTime, Crossed, Poised, Situation};
 use countersign_domain::policy::absence_proves;
@@ -48,6 +48,11 @@ impl Began {
         Began { awake: Instant::now(), boot: BootTime::now() }
     }
 
+    /// The same, as if the machine had slept for so long since.
+    fn before_sleep(self, span: Duration) -> Began {
+        Began { boot: self.boot.before(span), ..self }
+    }
+
     fn slept(self) -> Duration {
         self.boot.elapsed().saturating_sub(self.awake.elapsed())
     }
@@ -72,7 +77,7 @@ impl Worker {
     /// at the next tick.
     pub(crate) async fn attempt(&self, claim: Claim, asked: Asked) -> Result<Standing, Failure> {
         testpoint("after_verify").await;
-        let began = Began::now();
+        let began = Began::now().before_sleep(slept());
         let reached = match self.core.destinations.reach_row(claim.destination.clone()).await {
             Ok(Ok(reached)) => reached,
             Ok(Err(none)) => return self.not_sent(&claim, none.not_sent()).await,
@@ -459,7 +464,6 @@ mod tests {
     fn what_was_asked_before_a_sleep_is_not_built_upon() {
         let began = Began::now();
         assert!(began.slept() < SLEPT);
-        let before = Began { boot: began.boot.before(SLEPT * 3), ..began };
-        assert!(before.slept() > SLEPT);
+        assert!(began.before_sleep(SLEPT * 3).slept() > SLEPT);
     }
 }

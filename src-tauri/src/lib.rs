@@ -41,7 +41,11 @@ pub fn run() -> ExitCode {
         return ExitCode::from(4);
     }
     // zbus writes message headers at Info; ours hold no secrets, but nobody needs them.
-    let filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("warn,zbus=error"));
+    let mut filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("warn,zbus=error"));
+    // At its finest level the IMAP library writes every line down, logins and people's mail among them (F44).
+    for silent in ["async_imap=off", "async_imap::imap_stream=off"] {
+        filter = filter.add_directive(silent.parse().expect("it is a directive"));
+    }
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(std::io::stderr().is_terminal()).init();
 

@@ -38,14 +38,20 @@ fn r13_approving_a_hash_that_is_no_longer_current_changes_nothing() {
 fn f18_the_same_approval_twice_is_one_approval() {
     let world = World::sandbox();
     let action = world.created(&email("evt-1", "r-1", ROBIN));
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| world.approve(&action, &at(0)));
-        }
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..3).map(|_| scope.spawn(|| world.approve(&action, &at(0)))).collect();
+        all.into_iter().map(|one| one.join().expect("it ends")).collect()
     });
     let again = world.approve(&action, &at(0)).expect(0).json();
     let counting = again["approvals"].as_array().unwrap().iter().filter(|a| a["counts"] == true).count();
     assert_eq!((text(&again["state"]), counting), ("approved", 1));
+    // Each of them is told of the one approval there is, as if it had been the first.
+    for answer in answers {
+        let told = answer.expect(0).json();
+        assert_eq!((text(&told["state"]), &told["approvals"]), ("approved", &again["approvals"]));
+    }
+    world.dispatch(&at(20)).expect(0);
+    assert_eq!(world.show(&action["id"])["attempts"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

@@ -23,4 +23,5 @@ mod secrets;
 mod simulation;
 mod split;
 mod stop;
+mod told;
 mod twice;

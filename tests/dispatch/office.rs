@@ -29,6 +29,8 @@ pub struct Setup {
     /// `files_sent_itself` in the destination file.
     pub told: &'static str,
     pub imap: bool,
+    /// Whether the SMTP server offers CHUNKING.
+    pub chunking: bool,
     pub undo_seconds: u32,
     pub answer_timeout: u32,
     /// Where the mailbox's sign-in is renewed; None: it has a password.
@@ -37,7 +39,15 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { files_sent: false, told: "\"auto\"", imap: true, undo_seconds: 0, answer_timeout: 30, sign_in: None }
+        Setup {
+            files_sent: false,
+            told: "\"auto\"",
+            imap: true,
+            chunking: true,
+            undo_seconds: 0,
+            answer_timeout: 30,
+            sign_in: None,
+        }
     }
 }
 
@@ -62,7 +72,7 @@ impl Office {
 
     pub async fn with(setup: Setup) -> Office {
         let habits = Habits { files_sent: setup.files_sent, ..Habits::default() };
-        let smtp = SmtpFeatures::default();
+        let smtp = SmtpFeatures { chunking: setup.chunking, ..SmtpFeatures::default() };
         let config = Config { smtp, habits, ..Config::in_memory(&[(SUPPORT, PASSWORD)]) };
         let sandbox = Sandbox::start(config).await.expect("the mailbox starts");
         let dir = tempfile::tempdir().expect("a folder");

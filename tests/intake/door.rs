@@ -135,6 +135,20 @@ fn r09_a_body_over_the_limit_is_413_before_it_is_read() {
 }
 
 #[test]
+fn r09_a_body_that_announces_no_length_is_413_once_it_is_over_the_limit_and_leaves_nothing() {
+    let door = Door::open();
+    let (host, bearer, before) = (door.host(), format!("Bearer {}", door.token), door.seq());
+    let headers = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
+    let piece = vec![b' '; 1024 * 1024];
+    let reply = door.chunked("/v1/proposals", &headers, &piece, 36).expect(413);
+    assert_eq!(reply.error()["code"], "bad_input");
+    assert_eq!(door.seq(), before);
+    // One that stays below it is read to its end, and is no proposal.
+    let small = door.chunked("/v1/proposals", &headers, b" ", 3);
+    assert!([400, 422].contains(&small.status), "{}", small.body);
+}
+
+#[test]
 fn r09_the_hundred_and_twenty_first_proposal_of_a_minute_waits() {
     let door = Door::open();
     let began = Instant::now();

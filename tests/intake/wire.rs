@@ -24,6 +24,14 @@ pub struct Reply {
 }
 
 impl Reply {
+    fn read(stream: &mut TcpStream) -> Reply {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
+        Reply { status, head: head.to_owned(), body: body.to_owned() }
+    }
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("no JSON ({e}): {}", self.body))
@@ -100,12 +108,28 @@ impl Door {
         stream.write_all(format!("{head}\r\n").as_bytes()).expect("it reads the head");
         // A door that has already refused need not read the body.
         let _ = stream.write_all(body);
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
-        Reply { status, head: head.to_owned(), body: body.to_owned() }
+        Reply::read(&mut stream)
+    }
+
+    /// A body of so many pieces, which nobody announced the length of. What the door says while they still come counts.
+    pub fn chunked(&self, path: &str, headers: &[(&str, &str)], piece: &[u8], pieces: usize) -> Reply {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the door is open");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+        let mut head = format!("POST {path} HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n");
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{head}\r\n").as_bytes()).expect("it reads the head");
+        let mut writing = stream.try_clone().expect("a second handle");
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let piece = [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
+                // It may hang up in the middle, once it has refused.
+                let whole = (0..pieces).all(|_| writing.write_all(&piece).is_ok());
+                let _ = writing.write_all(if whole { b"0\r\n\r\n" } else { b"" });
+            });
+            Reply::read(&mut stream)
+        })
     }
 
     pub fn get(&self, path: &str) -> Reply {

@@ -27,8 +27,8 @@ pub fn traced(
 ) -> (Output, Vec<Event>) {
     let mut strace = Command::new("strace");
     // `-y` names the files behind the descriptors.
-    strace.args(["-f", "-qq", "-y", "-s", "64", "-e", "trace=write,writev,pwrite64,pwritev,sendto,sendmsg"]);
-    strace.args(["-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o"]).arg(log);
+    const CALLS: &str = "trace=write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync";
+    strace.args(["-f", "-qq", "-y", "-s", "64", "-e", CALLS, "-e", "signal=none", "-o"]).arg(log);
     strace.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {

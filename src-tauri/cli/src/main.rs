@@ -58,8 +58,12 @@ fn log_to_stderr(cli: &Cli) {
         (false, true) => "off",
         (false, false) => "error",
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+    let mut filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    // At its finest level the IMAP library writes every line down, logins and people's mail among them (F44).
+    for silent in ["async_imap=off", "async_imap::imap_stream=off"] {
+        filter = filter.add_directive(silent.parse().expect("it is a directive"));
+    }
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }
 

@@ -13,12 +13,8 @@ const ADDRESS: &str = "support@shop.example";
 const PASSWORD: &str = "its password";
 const PLACE: &str = "live-mailbox";
 
-fn another_mailbox() -> String {
-    format!(
-        "name = \"another\"\nkind = \"mailbox\"\nenvironment = \"live\"\n[mailbox]\nfrom = [\"second@shop.example\"]\n\
-         smtp = \"smtp+plain://127.0.0.1:2525\"\nusername = \"second@shop.example\"\n"
-    )
-}
+const ANOTHER: &str = "name = \"another\"\nkind = \"mailbox\"\nenvironment = \"live\"\n[mailbox]\n\
+    from = [\"second@shop.example\"]\nsmtp = \"smtp+plain://127.0.0.1:2525\"\nusername = \"second@shop.example\"\n";
 
 /// What was tried while nobody was there, and how it was not refused as it should be.
 struct Tries<'d> {
@@ -81,7 +77,7 @@ async fn r12_in_live_nothing_on_the_list_of_the_protocol_is_done_without_the_per
     let early = [Code::Locked, Code::Conflict];
     tries.refused_as(&early, "resolve, not", desk.resolve(unknown, Verdict::DidNotHappen, "they called")).await;
     tries.refused("sending on", desk.set_sending(LIVE, true)).await;
-    tries.refused("destination add", desk.add_destination(&another_mailbox(), dir, &secret)).await;
+    tries.refused("destination add", desk.add_destination(ANOTHER, dir, &secret)).await;
     tries.refused("destination sign-in", desk.sign_in(PLACE, &secret, none)).await;
     tries.refused("destination test message", desk.test_destination(PLACE, Some("kim@third.example"), none)).await;
     tries.refused("destination prepare", desk.prepare_destination(PLACE, none)).await;
@@ -104,7 +100,7 @@ async fn r12_in_live_nothing_on_the_list_of_the_protocol_is_done_without_the_per
 
     // With the person there, each of them is done: nothing but their absence was in the way.
     desk.unlock(Some(&passphrase)).await.expect("the right one");
-    desk.add_destination(&another_mailbox(), dir, &secret).await.expect("added");
+    desk.add_destination(ANOTHER, dir, &secret).await.expect("added");
     desk.remove_destination("another").await.expect("removed");
     desk.set_hold(PLACE, 0).await.expect("changed");
     desk.pause(PLACE, false).await.expect("it goes on");

@@ -124,7 +124,7 @@ async fn signed(office: &Office, id: ActionId) -> (Approval, Wire) {
         payload_version: s.sealed.version(),
         payload_hash: s.sealed.hash(),
         wire_hash: wire.hash(),
-        account: s.account,
+        account: s.destination.account,
         conversation: told.map(Conversation::hash),
     };
     let signer = core.signer(SANDBOX, None).await.expect("a key");

@@ -1,6 +1,6 @@
 //! `doctor`: what is in order, what is not, and what to do about it. It sends nothing and settles nothing; an older
-//! ledger is raised to this program's schema, as by every command. Its
-//! exit code is that of the gravest thing that is not in order, as any other command would have ended by it.
+//! ledger is raised to this program's schema, as by every command. Its exit code is that of the gravest thing that is not
+//! in order, as any other command would have ended by it.
 
 use crate::output::Ended;
 use crate::session::{Needs, Session};
@@ -84,7 +84,7 @@ async fn inside(core: &Core, report: &mut Report) {
             for d in all {
                 let check = format!("destination {}", d.name);
                 if let Some(warning) = core.clock_warning(&d.name) {
-                    report.add(&format!("clock of {}", d.name), false, warning);
+                    report.wrong(&format!("clock of {}", d.name), Code::Refused, warning);
                 }
                 let sending = core.settings.sending(&d.environment).await.unwrap_or(false);
                 let switch = if sending { "on" } else { "off" };

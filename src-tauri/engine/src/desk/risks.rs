@@ -259,7 +259,6 @@ impl Desk {
         version: u32,
         around: &Around,
     ) -> Result<Vec<FindingDoc>, Failure> {
-        let id = detail.record.id();
         let open = may_be_approved(&detail.record.row.standing);
         let mut all = if open { self.followed(detail).await? } else { Vec::new() };
         if open {

@@ -3,7 +3,6 @@
 use crate::view::{ContractDoc, NextDoc, OfferDoc};
 use countersign_connectors::Connector;
 use countersign_domain::contract::Family;
-use countersign_domain::explain::sentence;
 use countersign_domain::policy::{did_not_happen_from, next_look, person_may_repeat};
 use countersign_domain::{Contract, State, Timestamp};
 use countersign_ledger::{ActionRecord, DestinationRecord, Filing, Paused, Waits};

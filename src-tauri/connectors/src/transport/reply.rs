@@ -100,10 +100,12 @@ const CLOCKS_MAY_DIFFER: u64 = 120;
 /// about both. None where they agree well enough.
 pub fn clocks_apart(ahead_seconds: i64) -> Option<String> {
     let apart = ahead_seconds.unsigned_abs();
+    if apart <= CLOCKS_MAY_DIFFER {
+        return None;
+    }
     let much = match apart {
-        0..=CLOCKS_MAY_DIFFER => return None,
-        ..7_200 => format!("{} minutes", apart / 60),
-        ..172_800 => format!("{} hours", apart / 3_600),
+        0..7_200 => format!("{} minutes", apart / 60),
+        7_200..172_800 => format!("{} hours", apart / 3_600),
         _ => format!("{} days", apart / 86_400),
     };
     Some(format!("{much} apart: this computer's is {}", if ahead_seconds > 0 { "behind" } else { "ahead" }))

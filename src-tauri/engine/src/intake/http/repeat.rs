@@ -130,7 +130,7 @@ pub(super) fn key_of(headers: &HeaderMap) -> Option<Result<String, &'static str>
         }
     } else {
         let plain = |b: &u8| (0x21..=0x7e).contains(b) && *b != b'"';
-        std::str::from_utf8(value).ok().filter(|text| text.as_bytes().iter().all(|b| plain(b))).map(str::to_owned)
+        std::str::from_utf8(value).ok().filter(|text| text.as_bytes().iter().all(plain)).map(str::to_owned)
     };
     Some(key.filter(|key| (1..=LONGEST).contains(&key.len())).ok_or(NO_KEY))
 }

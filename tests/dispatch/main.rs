@@ -1,6 +1,7 @@
 //! Dispatch against servers that misbehave. Effects are counted at the destination, never in our own log.
 
 mod adopted;
+mod answers;
 mod automatic;
 mod broken_off;
 mod crm;

@@ -278,7 +278,7 @@ async fn r21_between_half_and_the_whole_window_a_person_may_finish_it() {
 }
 
 impl Branch {
-    async fn repeats_by_itself(&self, on: bool) {
+    pub(crate) async fn repeats_by_itself(&self, on: bool) {
         let (owner, now) = (&self.office.core.owner, self.office.clock.now());
         self.office.core.settings.set_repeats_by_itself("place", on, owner, now).await.expect("it is set");
     }

@@ -18,7 +18,11 @@ export const draftText = async (page) => {
 
 /** Everything that stands there, replaced as by a paste. */
 export const rewrite = async (page, text, type = "text/plain") => {
-  await page.focus(DRAFT);
+  // A screen that has just opened puts the focus where it wants it, once: the text keeps it after that.
+  do {
+    await page.focus(DRAFT);
+    await tick(page);
+  } while (!(await page.evaluate((box) => document.querySelector(box)?.contains(document.activeElement), DRAFT)));
   await page.keyboard.press("Control+a");
   await page.evaluate(([words, kind]) => {
     const data = new DataTransfer();

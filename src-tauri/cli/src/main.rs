@@ -16,6 +16,9 @@ use session::Session;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+/// Of each of the runtime's threads, in bytes.
+const STACK: usize = 16 << 20;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -26,7 +29,9 @@ fn main() -> ExitCode {
     let Some(command) = cli.command else {
         return ExitCode::from(window::start(&cli.global).unwrap_or_else(|e| out.failure(&e)));
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // A command is one future, and without optimisation the deepest of them (`demo`) wants more than a thread has by itself.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(e) => return ExitCode::from(out.failure(&Failure::internal(format!("no runtime: {e}")))),
     };

@@ -48,6 +48,6 @@ pub async fn run(s: &Session, command: Command) -> Ended {
         Command::Freeze => keep::freeze(s).await,
         Command::Unfreeze(a) => keep::unfreeze(s, a).await,
         Command::Doctor(a) => doctor::doctor(s, a.test_notification).await,
-        Command::Demo => demo::demo(s).await,
+        Command::Demo => Box::pin(demo::demo(s)).await,
     }
 }
